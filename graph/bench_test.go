@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -150,48 +148,6 @@ func BenchmarkUpdates(b *testing.B) {
 			checktest.Must(g.Updates(q))
 		}
 	})
-}
-
-// BenchmarkEncodeChannel encodes a graph like that of a large channel: 180
-// releases, 4,100 edges, 67 conditional entries, some 440 KB.
-func BenchmarkEncodeChannel(b *testing.B) {
-	version := func(i int) string { return fmt.Sprintf("4.%d.%d", i/60, i%60) }
-	var d graph.Data
-	for i := range 180 {
-		d.Nodes = append(d.Nodes, graph.Node{
-			Version: semver.MustParse(version(i)),
-			Image:   fmt.Sprintf("quay.io/openshift-release-dev/ocp-release@sha256:%064x", i),
-			Metadata: graph.NewMetadata(map[string]string{
-				graph.MetadataURL:      fmt.Sprintf("https://access.redhat.com/errata/RHBA-2026:%d", i),
-				graph.MetadataChannels: "candidate-4.1,candidate-4.2,fast-4.1,fast-4.2,stable-4.1,stable-4.2",
-			}),
-		})
-		for to := i + 1; to < min(i+24, 180); to++ {
-			d.Edges = append(d.Edges, [2]int{i, to})
-		}
-	}
-	for i := range 67 {
-		var c graph.ConditionalEdges
-		for from := range 85 {
-			c.Edges = append(c.Edges, graph.VersionPair{From: version(from), To: version(100 + i)})
-		}
-		for j := range 5 {
-			c.Risks = append(c.Risks, configv1.ConditionalUpdateRisk{
-				Name: fmt.Sprintf("Risk%d", j), URL: "https://issues.redhat.com/browse/OCPBUGS-12345",
-				Message: "Nodes of <some> kind, with disks that are slow & full, may not come back after the update of their operating system.",
-				MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{
-					PromQL: "topk(1,\n  group by (type) (cluster_infrastructure_provider{type=\"AWS\"})\n  or\n  0 * group by (type) (cluster_infrastructure_provider)\n)",
-				}}},
-			})
-		}
-		d.ConditionalEdges = append(d.ConditionalEdges, c)
-	}
-	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
-	b.SetBytes(int64(len(g.AppendJSON(nil))))
-	b.ReportAllocs()
-	for b.Loop() {
-		checktest.Must(g.MarshalJSON())
-	}
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -77,7 +77,7 @@ const maxDiscovered = 500
 // q's: those that the releases of its graph name, those that the releases of their
 // graphs name, and so on. A channel that shares no release with any of them is not
 // found; one whose graph is empty is left out. The error names each channel that
-// could not be fetched; what was found counts all the same.
+// could not be fetched; what was found still counts.
 func DiscoverChannels(ctx context.Context, s Source, q Query) ([]string, error) {
 	var found []string
 	var errs []error

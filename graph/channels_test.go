@@ -2,14 +2,16 @@ package graph_test
 
 import (
 	stdcmp "cmp"
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
-
-	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
@@ -67,4 +69,39 @@ func TestGraphChannels(t *testing.T) {
 	g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{}))
 	want := []string{"candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8", "candidate-4.9", "fast-4.9", "stable-4.9", "eus-4.10"}
 	checktest.Same(t, want, g.Channels())
+}
+
+func TestDiscoverChannels(t *testing.T) {
+	graphs := map[string]*graph.Graph{
+		"stable-4.9":  graphtest.Sketch(t, "4.9.0", map[string]string{"4.9.0": "stable-4.9,stable-4.10"}),
+		"stable-4.10": graphtest.Sketch(t, "4.10.0", map[string]string{"4.10.0": "stable-4.10,fast-4.10,gone-4.1,broken-4.1"}),
+		"fast-4.10":   graphtest.Sketch(t, "4.10.0", nil),
+		"gone-4.1":    graphtest.Sketch(t, "", nil),
+	}
+	broken := &graph.Error{Reason: "RemoteFailed", Message: "broken"}
+	source := graph.SourceFunc(func(ctx context.Context, q graph.Query) (*graph.Graph, error) {
+		if g := graphs[q.Channel]; g != nil {
+			return g, ctx.Err()
+		}
+		return nil, broken
+	})
+	got, err := graph.DiscoverChannels(context.Background(), source, graph.Query{Channel: "stable-4.9", Arch: "amd64", Version: "4.9.0"})
+	if !slices.Equal(got, []string{"stable-4.9", "fast-4.10", "stable-4.10"}) || !errors.Is(err, graph.ErrRemoteFailed) {
+		t.Error(got, err)
+	}
+	// A source that knows ever more channels comes to an end.
+	count := 0
+	endless := graph.SourceFunc(func(context.Context, graph.Query) (*graph.Graph, error) {
+		count++
+		return graphtest.Sketch(t, "4.1.0", map[string]string{"4.1.0": fmt.Sprint("c-1.", count)}), nil
+	})
+	var limit *graph.LimitError
+	if got, err := graph.DiscoverChannels(context.Background(), endless, graph.Query{Channel: "c-1.0"}); len(got) != 500 || !errors.As(err, &limit) {
+		t.Error(len(got), err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got, err := graph.DiscoverChannels(ctx, source, graph.Query{Channel: "stable-4.9"}); got != nil || !errors.Is(err, context.Canceled) {
+		t.Error(got, err)
+	}
 }

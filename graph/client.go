@@ -233,12 +233,12 @@ func transportError(err error) error {
 func statusError(code int, status string, body []byte) error {
 	status = bounded.Text(status, bounded.MaxQuoted)
 	e := &StatusError{StatusCode: code, Status: status}
-	var said struct {
+	var answer struct {
 		Kind  string `json:"kind"`
 		Value string `json:"value"`
 	}
-	if json.Unmarshal(body, &said) == nil {
-		e.Kind, e.Value = said.Kind, said.Value
+	if json.Unmarshal(body, &answer) == nil {
+		e.Kind, e.Value = answer.Kind, answer.Value
 	}
 	return &Error{Reason: string(ErrResponseFailed), Message: "unexpected HTTP status: " + status, Err: e}
 }

@@ -140,12 +140,9 @@ func TestClientRequest(t *testing.T) {
 	})
 	c.UserAgent = "ClusterVersionOperator/4.1.0"
 	g, err := c.Fetch(context.Background(), query)
-	if err != nil || g.Len() != 1 {
-		t.Fatal(g, err)
-	}
-	if want := "/?arch=amd64&channel=stable-4.1&id=" + clusterID + "&version=4.1.0"; uri != want {
-		t.Errorf("asked for %s", uri)
-	}
+	checktest.OK(t, err)
+	checktest.Equal(t, 1, g.Len(), "%v", g)
+	checktest.Equal(t, "/?arch=amd64&channel=stable-4.1&id="+clusterID+"&version=4.1.0", uri, "asked for")
 	want := http.Header{"Accept": {"application/json"}, "User-Agent": {"ClusterVersionOperator/4.1.0"}, "Accept-Encoding": {"gzip"}}
 	checktest.Same(t, want, seen)
 }
@@ -284,9 +281,7 @@ func TestClientGzip(t *testing.T) {
 		fmt.Fprint(z, oneNode)
 		z.Close()
 	})
-	if g, err := c.Fetch(context.Background(), query); err != nil || g.Len() != 1 {
-		t.Fatal(g, err)
-	}
+	checktest.Equal(t, 1, checktest.Get(c.Fetch(context.Background(), query))(t).Len(), "c.Fetch(ctx, query).Len()")
 }
 
 func TestClientStalls(t *testing.T) {
@@ -301,9 +296,7 @@ func TestClientStalls(t *testing.T) {
 	c.Timeout = 50 * time.Millisecond
 	_, err := c.Fetch(context.Background(), query)
 	wantError(t, err, graph.ErrRemoteFailed, "no complete answer within the time-out of 50ms")
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v is not a deadline", err)
-	}
+	checktest.ErrorIs(t, context.DeadlineExceeded, err)
 
 	c2 := service(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -319,9 +312,7 @@ func TestClientStalls(t *testing.T) {
 	cancel()
 	_, err = c.Fetch(ctx, query)
 	wantError(t, err, graph.ErrRemoteFailed, "context canceled")
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v is not the context's", err)
-	}
+	checktest.ErrorIs(t, context.Canceled, err)
 }
 
 func TestClientRedirectKeepsIDHome(t *testing.T) {
@@ -400,9 +391,7 @@ func TestClientForgetsWithoutETag(t *testing.T) {
 		fmt.Fprint(w, oneNode)
 	})
 	for _, want := range []bool{true, true, false} {
-		if _, err := c.Fetch(context.Background(), query); (err == nil) != want {
-			t.Errorf("error %v", err)
-		}
+		checktest.Equal(t, want, checktest.Err(c.Fetch(context.Background(), query)) == nil, "error")
 	}
 }
 
@@ -413,9 +402,7 @@ func TestRootCAs(t *testing.T) {
 	defer server.Close()
 	c := &graph.Client{Upstream: server.URL}
 	defer c.CloseIdleConnections()
-	if _, err := c.Fetch(context.Background(), query); !errors.Is(err, graph.ErrRemoteFailed) {
-		t.Errorf("an unknown authority gives %v", err)
-	}
+	checktest.ErrorIs(t, graph.ErrRemoteFailed, checktest.Err(c.Fetch(context.Background(), query)))
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
 	trusting := &graph.Client{Upstream: server.URL, RootCAs: pool}

@@ -18,9 +18,10 @@ package graph
 //   - risks that a ClusterVersion cannot hold, and updates without risks, stay; so
 //     do more than 500 conditional updates
 //
-// Limits on bytes and memory hold all the same.
+// Limits on bytes and memory still hold.
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -50,9 +51,7 @@ func decodeCompat(data []byte, o DecodeOptions) (*parts, error) {
 		}
 	}
 	for i, n := range wire.Nodes {
-		if n.Version == "" {
-			n.Version = "0.0.0"
-		}
+		n.Version = cmp.Or(n.Version, "0.0.0")
 		v, err := ParseVersion(string(n.Version))
 		if err != nil {
 			return nil, &DecodeError{Path: fmt.Sprintf("nodes[%d].version", i), Err: err}

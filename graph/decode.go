@@ -52,7 +52,7 @@ type DecodeOptions struct {
 	MaxChannels int
 	// MaxText is the longest text that is kept, in bytes; 256 KiB by default.
 	MaxText int
-	// AnySchema accepts other schema versions than 1.
+	// AnySchema accepts all schema versions.
 	AnySchema bool
 	// AllowNoPayload accepts nodes without a release image.
 	AllowNoPayload bool

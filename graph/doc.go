@@ -1,11 +1,8 @@
 // Package graph reads the update graph of OpenShift releases and answers what a
 // cluster can update to.
 //
-// # The graph
-//
-// An update service (Cincinnati, in OpenShift the Update Service) answers a
-// request for a channel and an architecture with a directed graph in JSON,
-// schema version 1:
+// An update service (Cincinnati, in OpenShift the Update Service) answers a request
+// for a channel and an architecture with a directed graph in JSON:
 //
 //	{
 //	  "version": 1,
@@ -21,72 +18,30 @@
 //	  ]
 //	}
 //
-// Nodes are releases; their place in the list means nothing but what edges refer
-// to. An edge reports that updating is supported. A conditional edge reports that
-// it is, unless one of its risks applies to the cluster, which the first of the
-// risk's rules that can be evaluated decides. The answer is the whole channel, so
-// one graph serves every cluster in it.
+// Nodes are releases, to which edges refer by their index. An edge is a supported
+// update. A conditional edge is one unless a risk of it applies to the cluster; the
+// first rule of a risk that can be evaluated decides that. A channel is named
+// <type>-<major>.<minor> for the minor to go to: stable-4.16 has the releases of 4.16
+// and those that can update to it.
 //
-// [Decode] reads a graph strictly: versions are SemVer, keys case-sensitive and
-// not repeated, indices within range, everywhere in the graph and not just near
-// the cluster's own release. A [Graph] is immutable, indexed by the first
-// question and safe to share. [Graph.AppendJSON] writes it in its canonical
-// form. [Graph.Validate] reports what is legal and still wrong.
+// Three steps lead to the lists in the status of a ClusterVersion:
 //
-// # From a graph to updates
+//  1. A [Source] fetches the graph: [Client] over HTTP, [File] from disk, [Static]
+//     from memory. It fails with an [*Error], of which [RetrievedUpdates] makes the
+//     condition. [Decode] reads a [Graph] strictly.
+//  2. [Graph.Updates] lists the targets of the current release: available ones,
+//     conditional ones, and those that were dropped, each with its cause.
+//  3. Package graph/risk evaluates the risks. It gives each conditional update its
+//     condition Recommended and makes the recommended ones available.
 //
-// Three steps lead from a service to the lists in ClusterVersion's status:
+// [Rules] is the registry of the rule types that a cluster knows, each with its
+// [RiskMatcher]. [NextUpdate] chooses an automatic update; [OfferedChannels] lists
+// the channels to choose from. Package graph/path finds ways over several updates.
 //
-//  1. A [Source] fetches the graph: [Client] over HTTP, [File] from disk,
-//     [Static] from memory. Failures are [*Error] with the reason and message of
-//     the condition RetrievedUpdates, which [RetrievedUpdates] makes of them.
-//  2. [Graph.Updates] lists the targets of the current release: those that are
-//     available without condition, those under risks, and those that were
-//     dropped, each with its cause. A target under a risk is never available as
-//     well; one whose risks the cluster cannot evaluate is not offered at all.
-//  3. Package graph/risk judges the risks: it gives each conditional update its
-//     condition Recommended, and moves those that turn out to be recommended to
-//     the available ones.
+// The rules are those of https://github.com/openshift/cluster-version-operator and
+// https://github.com/openshift/cincinnati. Options named Compat restore what the
+// operator does if this package is stricter; compat.go lists the differences.
 //
-// [NextUpdate] picks from the result for automatic updates. Package graph/path
-// finds ways over several updates.
-//
-// A [RiskMatcher] reports whether a rule of a risk matches: [Facts] knows the
-// answers beforehand, package graph/risk asks Prometheus, and the module
-// graph/risk/promqlsnapshot reads recorded metrics. [Rules] is a registry of the
-// types of rules that a cluster knows.
-//
-// # Channels
-//
-// A channel is named <type>-<major>.<minor>, where the minor is the one to go
-// to: stable-4.16 holds the releases of 4.16 and those that can update to it. A
-// release's metadata name the channels that it is in, and these are the channels
-// that a cluster can choose: [OfferedChannels].
-//
-// # Limits
-//
-// A graph comes from outside. A short text could stand for much memory, so every
-// list and text in it has a limit, and so has all that decoding makes of it.
-//
-// The error of a graph that passes a limit is a [*LimitError], which names the
-// limit. [Client] documents its time-outs and how many redirects it follows.
-//
-// docs/limits.md lists the limits of this package.
-//
-// # Compatibility
-//
-// The rules are those of the cluster-version operator
-// (github.com/openshift/cluster-version-operator, pkg/cincinnati and pkg/cvo) and
-// of the update service (github.com/openshift/cincinnati). Where this package is
-// stricter on purpose, an option named Compat restores what the operator does, for
-// comparisons: in [DecodeOptions], in [UpdatesQuery], and in graph/risk's
-// Evaluator. The file compat.go of each package lists the points.
-//
-// This package has more names than most: the wire format, the errors whose reasons
-// users know, and the small decisions about channels that programs make around a
-// graph.
-//
-// A [Graph], [Client] and [Rules] are safe for concurrent use. Types without
-// hidden fields are plain data: safe to read from many goroutines at a time, not
-// to change while others read.
+// A [Graph], [Client] and [Rules] are safe for concurrent use. Other types are plain
+// data. docs/limits.md lists the limits.
 package graph

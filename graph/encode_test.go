@@ -78,9 +78,7 @@ func TestAppendJSONProperty(t *testing.T) {
 		if !strings.HasPrefix(got, "before") {
 			t.Fatal("AppendJSON does not append")
 		}
-		if diff := cmp.Diff(want, got[len("before"):]); diff != "" {
-			t.Fatal(diff)
-		}
+		checktest.Same(t, want, got[len("before"):])
 	})
 }
 

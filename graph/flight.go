@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// flight is an exchange that one call began and others wait for as well. It
+// flight is an exchange that one call began and more calls wait for. It
 // belongs to none of them: it has no deadline but its own, and is cancelled when
 // the last of them has left.
 type flight struct {

@@ -95,7 +95,7 @@ type release struct {
 }
 
 // conditionalRef leads to conditional[entry].Edges[pair] and its target's
-// node, -1 if there is none.
+// node, or -1.
 type conditionalRef struct{ entry, pair, to int32 }
 
 // Len is the number of nodes.
@@ -106,7 +106,7 @@ func (g *Graph) Node(i int) Node { return g.nodes[i] }
 
 // Release returns the i-th node as ClusterVersion status shows a release. The error
 // reports which of its metadata cannot be shown, as [Node.Release] does; what can
-// is there all the same. Do not change the channels.
+// is listed nevertheless. Do not change the channels.
 func (g *Graph) Release(i int) (configv1.Release, error) {
 	r := &g.queries().releases[i]
 	return r.Release, r.err

@@ -1,10 +1,14 @@
 package graph
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // The metadata keys that a client reads. All others are kept as they are.
@@ -36,9 +40,9 @@ const (
 	MetadataNextRemove          = "io.openshift.upgrades.graph.next.remove"
 )
 
-// Metadata are the key-value pairs of a node. The wire format reports that values
-// are strings; others are kept, and matter only where a key's meaning needs a
-// string. The zero value is empty. It is immutable.
+// Metadata are the key-value pairs of a node. Values should be strings; those of a
+// different type are kept, and matter only if the meaning of a key needs a string.
+// The zero value is empty. It is immutable.
 type Metadata struct {
 	entries []metadataEntry // sorted by key
 }
@@ -121,13 +125,76 @@ func (e *metadataEntry) any() any {
 }
 
 func (m Metadata) equal(o Metadata) bool {
-	if len(m.entries) != len(o.entries) {
-		return false
-	}
-	for i := range m.entries {
-		if m.entries[i] != o.entries[i] {
-			return false
+	return slices.Equal(m.entries, o.entries)
+}
+
+func (d *decoder) metadata(m *Metadata) error {
+	var room [16]metadataEntry // most nodes have fewer
+	entries := room[:0]
+	err := d.optionalObject(func(key []byte) error {
+		name, err := d.shared(key)
+		if err != nil {
+			return within("key", err)
 		}
+		e := metadataEntry{key: name}
+		if d.Peek() == '"' {
+			e.value, err = d.metadataText(name)
+		} else {
+			e.value, err = d.metadataJSON()
+			e.json = true
+		}
+		if err == nil {
+			err = d.memory.spend(costMetadata)
+		}
+		entries = append(entries, e)
+		return within(bounded.Text(name, bounded.MaxQuoted), err)
+	})
+	if err != nil || len(entries) == 0 {
+		return err
 	}
-	return true
+	m.entries = append([]metadataEntry(nil), entries...)
+	m.sort()
+	return nil
+}
+
+func (d *decoder) metadataText(key string) (string, error) {
+	text, err := d.Text()
+	if err != nil {
+		return "", err
+	}
+	// Channel lists repeat on most nodes, other values do not.
+	if key != MetadataChannels {
+		return d.unique(text)
+	}
+	if s, ok := d.interned[string(text)]; ok {
+		return s, nil
+	}
+	n := bytes.Count(text, []byte{','}) + 1
+	if err := d.admit(n, d.o.MaxChannels, limitChannels, n*costChannel); err != nil {
+		return "", err
+	}
+	return d.shared(text)
+}
+
+func (d *decoder) metadataJSON() (string, error) {
+	raw, err := d.Skip()
+	if err != nil {
+		return "", err
+	}
+	if err := d.admit(len(raw), d.o.MaxText, limitText, len(raw)*costJSON); err != nil {
+		return "", err
+	}
+	return canonicalJSON(raw)
+}
+
+// canonicalJSON brings a valid value into the one form that encoding gives it.
+func canonicalJSON(raw []byte) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return "", err
+	}
+	text, err := schema.JSON(v)
+	return string(text), err
 }

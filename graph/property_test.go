@@ -72,9 +72,8 @@ func TestEncodeDecodeProperty(t *testing.T) {
 			t.Fatalf("decode(encode(g)) is not g: %s", text)
 		}
 		second, err := again.MarshalJSON()
-		if err != nil || string(second) != string(text) {
-			t.Fatalf("encoded differently: %s", second)
-		}
+		checktest.OK(t, err)
+		checktest.Equal(t, string(text), string(second), "encoded differently: %s", second)
 	})
 }
 
@@ -105,9 +104,7 @@ func TestDecodeTextProperty(t *testing.T) {
 			}
 		}
 		g, err := graph.DecodeBytes([]byte(text), graph.DecodeOptions{})
-		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("%s: %v, encoding/json: %v", text, err, wantErr)
-		}
+		checktest.Equal(t, wantErr == nil, err == nil, "%s: %v, encoding/json: %v", text, err, wantErr)
 		if err != nil {
 			return
 		}
@@ -186,9 +183,7 @@ func TestUpdatesProperty(t *testing.T) {
 			}
 			for _, c := range e.Conditional {
 				recommended := slices.ContainsFunc(e.Available, func(r configv1.Release) bool { return r.Image == c.Release.Image })
-				if recommended != (c.Conditions[0].Status == "True") {
-					t.Fatalf("%+v and available: %v", c.Conditions[0], recommended)
-				}
+				checktest.Equal(t, c.Conditions[0].Status == "True", recommended, "%+v and available", c.Conditions[0])
 			}
 		}
 	})

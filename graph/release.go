@@ -13,7 +13,7 @@ import (
 
 // Release returns the node as ClusterVersion status shows a release. The error
 // joins everything that is wrong with the metadata; what could be read is
-// filled in all the same. Channels are sorted bytewise, which puts stable-4.10
+// filled in nevertheless. Channels are sorted bytewise, which puts stable-4.10
 // before stable-4.9: see [CompareChannels] for people's order.
 func (n Node) Release() (configv1.Release, error) { return n.release(splitChannels) }
 
@@ -114,15 +114,9 @@ func SameDigest(a, b string) bool {
 // fills nothing; conditional updates are not looked at.
 func FillRelease(r, current configv1.Release, available []configv1.Release) configv1.Release {
 	fill := func(from configv1.Release) configv1.Release {
-		if r.Version == "" {
-			r.Version = from.Version
-		}
-		if r.URL == "" {
-			r.URL = from.URL
-		}
-		if r.Architecture == "" {
-			r.Architecture = from.Architecture
-		}
+		r.Version = cmp.Or(r.Version, from.Version)
+		r.URL = cmp.Or(r.URL, from.URL)
+		r.Architecture = cmp.Or(r.Architecture, from.Architecture)
 		if len(r.Channels) == 0 {
 			r.Channels = slices.Clone(from.Channels)
 		}

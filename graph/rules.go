@@ -22,7 +22,7 @@ const (
 // not asked about rules of type Always. An error reports that the rule could not be
 // evaluated, which makes an update neither recommended nor not: a matcher that
 // answered false instead would let clusters run into the risk. An evaluation asks
-// about one rule after the other, so that a matcher need be safe for concurrent use
+// about one rule at a time, so that a matcher need be safe for concurrent use
 // only where several evaluations share it.
 type RiskMatcher interface {
 	// Match reports whether the rule matches. The error explains why that is

@@ -37,9 +37,7 @@ func TestRulesPrune(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if diff := cmp.Diff(tt.kept, kept) + cmp.Diff(tt.err, text); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.Equal(t, "", cmp.Diff(tt.kept, kept)+cmp.Diff(tt.err, text), "%s", tt.name)
 	}
 }
 
@@ -89,17 +87,13 @@ func TestRulesRegister(t *testing.T) {
 		t.Errorf("the same again: %v", err)
 	}
 	for _, other := range []graph.RuleType{&never{}, uncomparable{}} {
-		if err := rules.Register("Never", other); err == nil {
-			t.Errorf("%T replaced another", other)
-		}
+		checktest.Fails(t, rules.Register("Never", other), "%T replaced another", other)
 	}
 	if matched, err := rules.Match(context.Background(), []configv1.ClusterCondition{graphtest.AlwaysRule, {Type: "Never"}}); matched || err != nil {
 		t.Errorf("%v, %v: Always is not registered here", matched, err)
 	}
 	checktest.OK(t, rules.Register("U", uncomparable{}))
-	if err := rules.Register("U", uncomparable{}); err == nil {
-		t.Error("two that cannot be compared are taken for one")
-	}
+	checktest.Fails(t, rules.Register("U", uncomparable{}), "two that cannot be compared are taken for one")
 }
 
 // Matchers say what they cannot judge.

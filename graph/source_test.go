@@ -57,9 +57,8 @@ func TestFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g, err := graph.File{FS: files, Path: tt.path}.Fetch(context.Background(), tt.q)
 			if tt.reason == "" {
-				if err != nil || g.Len() != 1 {
-					t.Fatal(g, err)
-				}
+				checktest.OK(t, err)
+				checktest.Equal(t, 1, g.Len(), "%v", g)
 				return
 			}
 			wantError(t, err, tt.reason, tt.message)
@@ -85,7 +84,6 @@ func TestFileOfTheMachine(t *testing.T) {
 func TestFileReal(t *testing.T) {
 	f := graph.File{Path: filepath.Join(testdata.Dir(t), "graphs")}
 	g, err := f.Fetch(context.Background(), graph.Query{Channel: "candidate-4.12", Arch: "Multi", Version: "4.12.0-rc.0"})
-	if err != nil || g.Len() != 5 {
-		t.Fatal(g, err)
-	}
+	checktest.OK(t, err)
+	checktest.Equal(t, 5, g.Len(), "%v", g)
 }

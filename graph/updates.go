@@ -37,14 +37,14 @@ type UpdatesQuery struct {
 	Rules *Rules
 	// UnionDuplicates merges several conditional entries for one target into
 	// one with the risks of all, instead of dropping the target. Entries that
-	// give one name to different risks are dropped all the same.
+	// give one name to different risks are still dropped.
 	UnionDuplicates bool
 	// MaxBytes bounds both lists together, in bytes of JSON; zero means 1 MiB,
 	// since an API server takes no object of more than 1.5 MiB. The highest
 	// versions that fit stay.
 	MaxBytes int
 	// Compat answers as the cluster-version operator does, faults included; see
-	// compat.go. MaxBytes holds all the same. For comparisons only.
+	// compat.go. MaxBytes still holds. For comparisons only.
 	Compat bool
 }
 

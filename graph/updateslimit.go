@@ -8,7 +8,7 @@ import (
 )
 
 // refuse drops the targets whose risks a ClusterVersion cannot hold. It comes
-// after duplicates, since what is refused is a second entry all the same.
+// after duplicates, since what is refused is still a second entry.
 func (l *lister) refuse() {
 	l.conditional = slices.DeleteFunc(l.conditional, func(t guardedTarget) bool {
 		if t.refused != nil {

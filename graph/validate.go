@@ -14,7 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Problem is something in a graph that decodes and is wrong all the same.
+// Problem is something in a graph that decodes and is still wrong.
 type Problem struct {
 	Path    string // e.g. conditionalEdges[3].edges[0]
 	Message string
@@ -47,14 +47,11 @@ func (g *Graph) Validate() []Problem {
 	minors := g.minors()
 	for i := range g.nodes {
 		for _, to := range g.out(i) {
-			switch {
-			case to < 0:
+			if to < 0 {
 				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
-			case int(to) == i:
-				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
-			case openshift.Skips(minors, openshift.MinorOf(g.nodes[i].Version), openshift.MinorOf(g.nodes[to].Version)):
-				report("edges", "%s to %s skips a minor version", g.nodes[i].Version.Original(), g.nodes[to].Version.Original())
+				continue
 			}
+			g.validateEdge("edges", int32(i), to, minors, report)
 		}
 	}
 	for _, version := range g.cycles() {
@@ -63,6 +60,17 @@ func (g *Graph) Validate() []Problem {
 	g.validateConditional(minors, report)
 	g.validateSizes(report)
 	return problems
+}
+
+// validateEdge reports an update that no cluster should take.
+func (g *Graph) validateEdge(path string, from, to int32, minors []openshift.Minor, report func(path, format string, args ...any)) {
+	a, b := g.nodes[from].Version, g.nodes[to].Version
+	switch {
+	case from == to:
+		report(path, "%s leads to itself", a.Original())
+	case openshift.Skips(minors, openshift.MinorOf(a), openshift.MinorOf(b)):
+		report(path, "%s to %s skips a minor version", a.Original(), b.Original())
+	}
 }
 
 func (g *Graph) validateConditional(minors []openshift.Minor, report func(path, format string, args ...any)) {
@@ -82,11 +90,8 @@ func (g *Graph) validateConditional(minors []openshift.Minor, report func(path, 
 			if !okTo {
 				report(path, "no node for %q, to which it leads", e.To)
 			}
-			if okFrom && okTo && from == to {
-				report(path, "%s leads to itself", e.From)
-			}
-			if okFrom && okTo && openshift.Skips(minors, openshift.MinorOf(g.nodes[from].Version), openshift.MinorOf(g.nodes[to].Version)) {
-				report(path, "%s to %s skips a minor version", e.From, e.To)
+			if okFrom && okTo {
+				g.validateEdge(path, from, to, minors, report)
 			}
 		}
 		if len(entry.Risks) == 0 {

@@ -76,7 +76,7 @@ func (d *decoder) optionalObject(field func(key []byte) error) error {
 	return d.Object(field)
 }
 
-// ignore reads an unknown field, which must be valid all the same. One that
+// ignore reads an unknown field, which must still be valid. One that
 // differs from a known field only by case is a mistake: to ignore it would
 // lose what it says, such as the risks of an update.
 func (d *decoder) ignore(key []byte, known ...string) error {
@@ -106,10 +106,7 @@ func (d *decoder) field(name string, into *string, copied func([]byte) (string, 
 
 // unique copies a text that hardly comes twice.
 func (d *decoder) unique(text []byte) (string, error) {
-	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
-		return "", err
-	}
-	if err := d.memory.spend(len(text)); err != nil {
+	if err := d.admit(len(text), d.o.MaxText, limitText, len(text)); err != nil {
 		return "", err
 	}
 	return string(text), nil
@@ -120,10 +117,7 @@ func (d *decoder) shared(text []byte) (string, error) {
 	if s, ok := d.interned[string(text)]; ok {
 		return s, nil
 	}
-	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
-		return "", err
-	}
-	if err := d.memory.spend(costInterned + len(text)); err != nil {
+	if err := d.admit(len(text), d.o.MaxText, limitText, costInterned+len(text)); err != nil {
 		return "", err
 	}
 	s := string(text)
@@ -145,6 +139,15 @@ func (d *decoder) schema() error {
 	return nil
 }
 
+// admit returns a [*LimitError] for more than max of something, or if it does not
+// fit into memory.
+func (d *decoder) admit(n, max int, of string, cost int) error {
+	if err := atMost(n, max, of); err != nil {
+		return err
+	}
+	return d.memory.spend(cost)
+}
+
 func (d *decoder) node(i int) error {
 	if null, err := d.Null(); null || err != nil {
 		if err == nil {
@@ -152,10 +155,7 @@ func (d *decoder) node(i int) error {
 		}
 		return err
 	}
-	if err := atMost(i+1, d.o.MaxNodes, limitNodes); err != nil {
-		return err
-	}
-	if err := d.memory.spend(costNode); err != nil {
+	if err := d.admit(i+1, d.o.MaxNodes, limitNodes, costNode); err != nil {
 		return err
 	}
 	n := Node{}
@@ -205,10 +205,7 @@ func (d *decoder) edge(i int) error {
 		d.parts.edges = make([][2]int32, 0, room)
 	}
 	d.pairs++
-	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
-		return err
-	}
-	if err := d.memory.spend(costEdge); err != nil {
+	if err := d.admit(d.pairs, d.o.MaxEdges, limitEdges, costEdge); err != nil {
 		return err
 	}
 	if e, ok := d.Pair(); ok {
@@ -265,10 +262,7 @@ func (d *decoder) edgeIndex() (int32, error) {
 }
 
 func (d *decoder) conditionalEntry(i int) error {
-	if err := atMost(i+1, d.o.MaxConditional, limitConditional); err != nil {
-		return err
-	}
-	if err := d.memory.spend(costEntry); err != nil {
+	if err := d.admit(i+1, d.o.MaxConditional, limitConditional, costEntry); err != nil {
 		return err
 	}
 	var entry ConditionalEdges
@@ -298,10 +292,7 @@ func (d *decoder) versionPair(i int) (pair VersionPair, err error) {
 	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
 		return pair, err
 	}
-	if err := atMost(i+1, d.o.MaxPairs, limitPairs); err != nil {
-		return pair, err
-	}
-	if err := d.memory.spend(costPair); err != nil {
+	if err := d.admit(i+1, d.o.MaxPairs, limitPairs, costPair); err != nil {
 		return pair, err
 	}
 	err = d.optionalObject(func(key []byte) error {
@@ -324,10 +315,7 @@ func (d *decoder) versionPair(i int) (pair VersionPair, err error) {
 }
 
 func (d *decoder) risk(i int) (risk configv1.ConditionalUpdateRisk, err error) {
-	if err := atMost(i+1, d.o.MaxRisks, limitRisks); err != nil {
-		return risk, err
-	}
-	if err := d.memory.spend(costRisk); err != nil {
+	if err := d.admit(i+1, d.o.MaxRisks, limitRisks, costRisk); err != nil {
 		return risk, err
 	}
 	err = d.optionalObject(func(key []byte) error {
@@ -351,10 +339,7 @@ func (d *decoder) risk(i int) (risk configv1.ConditionalUpdateRisk, err error) {
 }
 
 func (d *decoder) rule(i int) (rule configv1.ClusterCondition, err error) {
-	if err := atMost(i+1, d.o.MaxRules, limitRules); err != nil {
-		return rule, err
-	}
-	if err := d.memory.spend(costRule); err != nil {
+	if err := d.admit(i+1, d.o.MaxRules, limitRules, costRule); err != nil {
 		return rule, err
 	}
 	err = d.optionalObject(func(key []byte) error {

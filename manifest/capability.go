@@ -140,15 +140,14 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if current == nil || update == nil {
 		return sets.List(implicit)
 	}
-	filter := func(p *Payload) checks {
-		return checks{gates: f.Gates, capabilities: caps, allowUnknownCapabilities: true, majorVersion: p.majorVersion()}
-	}
+	loadOf := func(p *Payload) *LoadFilter { return &LoadFilter{Gates: f.Gates, MajorVersion: p.majorVersion()} }
+	pass := &Filter{Capabilities: caps, AllowUnknownCapabilities: true}
 	// Of each resource that is managed now, the capabilities that all its
 	// manifests need: what the update needs beyond those, it needs beyond one.
 	managed := make(map[Identity]sets.Set[string], len(current.Manifests))
-	cf := filter(current)
+	load := loadOf(current)
 	for _, m := range current.Manifests {
-		if !cf.judge(m).Included {
+		if !judge(m, load, pass).Included {
 			continue
 		}
 		id, needs := m.Identity(), sets.New(requiredCapabilities(m.Annotations())...)
@@ -157,10 +156,10 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 		}
 		managed[id] = needs
 	}
-	uf := filter(update)
+	load = loadOf(update)
 	for _, u := range update.Manifests {
 		has, ok := managed[u.Identity()]
-		if !ok || uf.judge(u).Included {
+		if !ok || judge(u, load, pass).Included {
 			continue
 		}
 		for _, name := range requiredCapabilities(u.Annotations()) {

@@ -59,17 +59,7 @@ func DefaultFilter() LoadFilter {
 // Judge reports whether a manifest applies to the cluster as far as a load decides.
 // The checks and their texts are those of the cluster-version operator; the first
 // that fails decides.
-func (f LoadFilter) Judge(m *Manifest) Verdict {
-	c := f.checks()
-	return c.judge(m)
-}
-
-func (f LoadFilter) checks() checks {
-	return checks{
-		excludeIdentifier: f.ExcludeIdentifier, featureSet: f.FeatureSet, gates: f.Gates,
-		majorVersion: f.MajorVersion, profile: f.Profile,
-	}
-}
+func (f LoadFilter) Judge(m *Manifest) Verdict { return judge(m, &f, &Filter{}) }
 
 // Filter holds what inclusion depends on in each pass over a loaded payload:
 // what may change without another load. Each input may be unset; then its
@@ -90,17 +80,7 @@ type Filter struct {
 // Judge reports whether a manifest that a load has included applies to the cluster
 // now. The checks and their texts are those of the cluster-version operator; the
 // first that fails decides.
-func (f Filter) Judge(m *Manifest) Verdict {
-	c := f.checks()
-	return c.judge(m)
-}
-
-func (f Filter) checks() checks {
-	return checks{
-		gates: f.Gates, capabilities: f.Capabilities, allowUnknownCapabilities: f.AllowUnknownCapabilities,
-		overrides: f.Overrides,
-	}
-}
+func (f Filter) Judge(m *Manifest) Verdict { return judge(m, &LoadFilter{Gates: f.Gates}, &f) }
 
 // Rule is a check that excludes a manifest: Annotations (it has none),
 // ExcludeIdentifier (it excludes itself for the identifier), Features (it names a
@@ -143,70 +123,59 @@ func (v Verdict) String() string {
 
 func excluded(rule Rule, reason string) Verdict { return Verdict{Rule: rule, Reason: reason} }
 
-// checks are the inputs of all checks.
-type checks struct {
-	excludeIdentifier        string
-	featureSet               *string
-	gates                    sets.Set[string]
-	majorVersion             *uint64
-	profile                  *string
-	capabilities             *Capabilities
-	allowUnknownCapabilities bool
-	overrides                []configv1.ComponentOverride
-}
-
-func (f *checks) judge(m *Manifest) Verdict {
+// judge makes all checks. The gates are those of load.
+func judge(m *Manifest, load *LoadFilter, pass *Filter) Verdict {
 	annotations := m.Annotations()
 	if annotations == nil {
 		return excluded(ruleAnnotations, "no annotations")
 	}
-	if f.excludeIdentifier != "" {
-		if key := annotationExcludePrefix + f.excludeIdentifier; annotations[key] == "true" {
+	if load.ExcludeIdentifier != "" {
+		if key := annotationExcludePrefix + load.ExcludeIdentifier; annotations[key] == "true" {
 			return excluded(ruleExcludeIdentifier, key+"=true")
 		}
 	}
-	if v := f.judgeFeatures(annotations); !v.Included {
+	if v := load.judgeFeatures(annotations); !v.Included {
 		return v
 	}
-	if f.majorVersion != nil {
+	if load.MajorVersion != nil {
 		if value, ok := annotations[annotationMajorVersion]; ok {
-			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.majorVersion); reason != "" {
+			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *load.MajorVersion); reason != "" {
 				return excluded(ruleMajorVersion, reason)
 			}
 		}
 	}
-	if f.profile != nil {
-		key := annotationIncludePrefix + *f.profile
+	if load.Profile != nil {
+		key := annotationIncludePrefix + *load.Profile
 		if value, ok := annotations[key]; !ok {
 			return excluded(ruleProfile, key+" unset")
 		} else if value != "true" {
 			return excluded(ruleProfile, "unrecognized value "+key+"="+value)
 		}
 	}
-	if f.capabilities != nil {
-		if reason := f.excludedByCapabilities(annotations); reason != "" {
+	if pass.Capabilities != nil {
+		if reason := pass.excludedByCapabilities(annotations); reason != "" {
 			return excluded(ruleCapability, reason)
 		}
 	}
-	if f.overridden(m.Identity()) {
+	if pass.overridden(m.Identity()) {
 		return excluded(RuleOverride, "overridden")
 	}
 	return Verdict{Included: true}
 }
 
-func (f *checks) judgeFeatures(annotations map[string]string) Verdict {
+func (f *LoadFilter) judgeFeatures(annotations map[string]string) Verdict {
 	set, hasSet := annotations[annotationFeatureSet]
 	gates, hasGates := annotations[annotationFeatureGate]
-	if hasSet && hasGates && f.featureSet != nil && f.gates != nil {
+	if hasSet && hasGates && f.FeatureSet != nil && f.Gates != nil {
 		return excluded(ruleFeatures, "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both")
 	}
-	if hasSet && f.featureSet != nil {
-		if reason := excludedByFeatureSet(set, *f.featureSet); reason != "" {
+	if hasSet && f.FeatureSet != nil {
+		if reason := excludedByFeatureSet(set, *f.FeatureSet); reason != "" {
 			return excluded(ruleFeatureSet, reason)
 		}
 	}
-	if hasGates && f.gates != nil {
-		if reason := excludedByGates(gates, f.gates); reason != "" {
+	if hasGates && f.Gates != nil {
+		if reason := excludedByGates(gates, f.Gates); reason != "" {
 			return excluded(ruleFeatureGate, reason)
 		}
 	}
@@ -279,13 +248,13 @@ func excludedByMajorVersion(kind schema.GroupKind, value string, major uint64) s
 	return ""
 }
 
-func (f *checks) excludedByCapabilities(annotations map[string]string) string {
+func (f *Filter) excludedByCapabilities(annotations map[string]string) string {
 	var unknown, disabled []string
 	for _, name := range requiredCapabilities(annotations) {
-		if !f.allowUnknownCapabilities && !f.capabilities.Known.Has(name) {
+		if !f.AllowUnknownCapabilities && !f.Capabilities.Known.Has(name) {
 			unknown = append(unknown, name)
 		}
-		if !f.capabilities.Enabled.Has(name) {
+		if !f.Capabilities.Enabled.Has(name) {
 			disabled = append(disabled, name)
 		}
 	}
@@ -300,9 +269,9 @@ func (f *checks) excludedByCapabilities(annotations map[string]string) string {
 
 // overridden reports whether the first override that matches reports that the
 // resource is not managed.
-func (f *checks) overridden(id Identity) bool {
-	for i := range f.overrides {
-		o := &f.overrides[i]
+func (f *Filter) overridden(id Identity) bool {
+	for i := range f.Overrides {
+		o := &f.Overrides[i]
 		if o.Group == id.Group && o.Kind == id.Kind && o.Name == id.Name &&
 			(id.Namespace == "" || o.Namespace == id.Namespace) {
 			return o.Unmanaged
@@ -332,4 +301,26 @@ func trimmedItems(value string) func(yield func(string) bool) {
 			}
 		}
 	}
+}
+
+// ClusterFilter is what decides in each pass which manifests of a release apply to a
+// cluster, by its ClusterVersion and the feature gates that are enabled: the
+// capabilities that it asks for, those that it has, and those that the release
+// enables implicitly; and its overrides. Those that both releases and the status name
+// are known. With nil gates, which are unset, the
+// capabilities that hang on one are left out. current and target may be nil: then
+// nothing is enabled implicitly.
+func ClusterFilter(cv *configv1.ClusterVersion, gates sets.Set[string], current, target *Payload) Filter {
+	stay := sets.List(names(cv.Status.Capabilities.EnabledCapabilities))
+	known := sets.List(names(cv.Status.Capabilities.KnownCapabilities))
+	if current != nil {
+		known = append(known, current.Capabilities()...)
+	}
+	capabilities := ResolveCapabilities(cv.Spec.Capabilities, stay, gates, known...)
+	implicit := ImplicitlyEnabled(current, target, Filter{Gates: gates, Capabilities: &capabilities})
+	if target != nil {
+		known = append(known, target.Capabilities()...)
+	}
+	capabilities = ResolveCapabilities(cv.Spec.Capabilities, append(stay, implicit...), gates, known...)
+	return Filter{Gates: gates, Capabilities: &capabilities, Overrides: cv.Spec.Overrides}
 }

@@ -3,10 +3,17 @@ package manifest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -14,6 +21,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -250,11 +259,274 @@ func TestReadGates(t *testing.T) {
 		{broken, []string{"4.20.1"}, " []", away},
 	} {
 		set, gates, err := manifest.ReadGates(t.Context(), tt.reader, tt.versions...)
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s: %v", tt.versions, err)
-		}
+		checktest.ErrorIs(t, tt.err, err)
 		if got := fmt.Sprint(set, " ", sets.List(gates)); got != tt.want || gates == nil {
 			t.Errorf("%s: %s", tt.versions, got)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write the wanted results in testdata")
+
+// TestLoadVerdicts loads the payloads of testdata/load. Each is a txtar archive:
+// a text that says what it shows, lines "option = value" among it, the files of
+// the payload, and last the file "verdicts", which go test -update writes. What
+// a payload needs besides its manifests is there by itself.
+func TestLoadVerdicts(t *testing.T) {
+	paths, err := filepath.Glob("testdata/load/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			data := checktest.Get(os.ReadFile(path))(t)
+			text, want, _ := strings.Cut(string(data), "-- verdicts --\n")
+			got := verdicts(t, text)
+			if *update {
+				checktest.OK(t, os.WriteFile(path, []byte(text+"-- verdicts --\n"+got), 0o644))
+				return
+			}
+			checktest.Same(t, want, got)
+		})
+	}
+}
+
+// verdicts loads the payload of an archive and writes what came of it.
+func verdicts(t *testing.T, archive string) string {
+	comment, files := unpack(archive)
+	o := manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}
+	var pass manifest.Filter
+	raw := false
+	for line := range strings.Lines(comment) {
+		option, value, ok := strings.Cut(strings.TrimSpace(line), " = ")
+		if !ok {
+			continue
+		}
+		switch option {
+		case "feature set":
+			o.Filter.FeatureSet = &value
+		case "gates":
+			o.Filter.Gates = sets.New(strings.Fields(value)...)
+		case "exclude identifier":
+			o.Filter.ExcludeIdentifier = value
+		case "capabilities":
+			pass.Capabilities = &manifest.Capabilities{Known: sets.New("Console", "Storage", "Insights"), Enabled: sets.New(strings.Fields(value)...)}
+		case "unmanaged":
+			pass.Overrides = append(pass.Overrides, configv1.ComponentOverride{Group: "example.com", Kind: "K", Name: value, Unmanaged: true})
+		case "show":
+			raw = value == "raw"
+		default:
+			t.Fatalf("unknown option %q", option)
+		}
+	}
+	var out strings.Builder
+	p, err := manifest.Load(t.Context(), payload(files), o)
+	if fault, ok := errors.AsType[*manifest.Error](err); ok {
+		fmt.Fprintf(&out, "error     %s\n", fault.Reason)
+		for _, f := range fault.Faults {
+			fmt.Fprintf(&out, "fault     %s\n          %s\n", f.Position(), f)
+		}
+		return out.String()
+	}
+	if err != nil {
+		return fmt.Sprintf("error     %s\n", err)
+	}
+	included, excluded := p.Included(pass)
+	for _, m := range included {
+		fmt.Fprintf(&out, "included  %s, document %d: %s\n", m.Filename, m.Document, m.Identity().Name)
+		if raw {
+			fmt.Fprintf(&out, "          %s\n", m.Raw)
+		}
+	}
+	for _, e := range append(p.Excluded, excluded...) {
+		fmt.Fprintf(&out, "excluded  %s, document %d: %s\n          %s\n", e.Manifest.Filename, e.Manifest.Document, e.Manifest.Identity().Name, e.Verdict)
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&out, "warning   %s\n", w)
+	}
+	fmt.Fprintf(&out, "hash      %s\n", p.Hash)
+	return out.String()
+}
+
+// unpack reads an archive in the format of golang.org/x/tools/txtar.
+func unpack(archive string) (comment string, files map[string]string) {
+	files = make(map[string]string)
+	name := ""
+	for line := range strings.Lines(archive) {
+		if n, ok := strings.CutPrefix(line, "-- "); ok && strings.HasSuffix(n, " --\n") {
+			name = strings.TrimSuffix(n, " --\n")
+			files[name] = ""
+		} else if name == "" {
+			comment += line
+		} else {
+			files[name] += line
+		}
+	}
+	return comment, files
+}
+
+const profilesFile = "testdata/profiles.txt"
+
+// unset is a choice that nobody made.
+const unset = "unset"
+
+// profileChoices are the cluster profiles, the last ones with an exclude identifier.
+var (
+	profileChoices = []string{unset, "hypershift", "ibm-cloud-managed", "self-managed-high-availability", "single-node-developer", "no-such-profile",
+		"ibm-cloud-managed internal-openshift-hosted", "self-managed-high-availability internal-openshift-hosted"}
+	featureSetChoices = []string{unset, "Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD"}
+	capabilityChoices = []string{unset, "None", "v4.11", "v4.12", "v4.13", "v4.14", "v4.15", "v4.16", "v4.17", "v4.18", "vCurrent",
+		"None Console", "None Storage", "None Storage CloudCredential", "v4.11 ImageRegistry"}
+)
+
+// TestProfiles judges real payloads under every profile, feature set and set of
+// capabilities. The numbers are those of the file, which go test -update writes:
+// a plain reading of the annotations by another program came to the same.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile(profilesFile)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for line := range strings.Lines(string(file)) {
+		wanted[strings.TrimSpace(line)] = true
+	}
+	var out strings.Builder
+	for _, name := range []string{"payload-4.17.30", "payload-4.18.15"} {
+		if israce.Enabled && name != "payload-4.18.15" {
+			continue
+		}
+		dir := filepath.Join(testdata.Dir(t), name)
+		all := checktest.Get(manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{}))(t)
+		for i, profile := range profileChoices {
+			for j, set := range featureSetChoices {
+				if israce.Enabled && (i+j)%5 != 0 {
+					continue
+				}
+				r := profileRow{T: t, dir: dir, profile: profile, set: set}
+				p := r.judge(all)
+				if j == 1+i%4 { // a sample, as it takes longer
+					r.load(p)
+				}
+				row := fmt.Sprintf("%s, %s, %s: %s", name, profile, set, r.numbers(p))
+				fmt.Fprintln(&out, row)
+				if !*update && !wanted[row] {
+					t.Errorf("not in %s: %s", profilesFile, row)
+				}
+			}
+		}
+	}
+	if *update && !israce.Enabled {
+		checktest.OK(t, os.WriteFile(profilesFile, []byte(out.String()), 0o644))
+	} else if n := strings.Count(out.String(), "\n"); n != len(wanted) && !israce.Enabled {
+		t.Errorf("%d rows, and %d in %s", n, len(wanted), profilesFile)
+	}
+	// what the cluster-version operator was seen to include
+	for row, numbers := range map[string]string{
+		"payload-4.17.30, self-managed-high-availability, Default: ":                           "794 with 33 operators",
+		"payload-4.18.15, self-managed-high-availability, Default: ":                           "806 with 34 operators; None 359/.* v4.11 467/.* v4.14 639/.* v4.17 798/.* vCurrent 806/",
+		"payload-4.17.30, self-managed-high-availability internal-openshift-hosted, Default: ": ".* with 16 operators",
+	} {
+		if !israce.Enabled && !regexp.MustCompile("(?m)^"+row+numbers).MatchString(out.String()) {
+			t.Errorf("the operator includes %s%s", row, numbers)
+		}
+	}
+}
+
+// profileRow is a payload under one profile and feature set.
+type profileRow struct {
+	*testing.T
+	dir          string
+	profile, set string
+}
+
+func (r *profileRow) filter() manifest.LoadFilter {
+	f := manifest.LoadFilter{Gates: sets.New[string]()}
+	profile, exclude, _ := strings.Cut(r.profile, " ")
+	if f.ExcludeIdentifier = exclude; profile != unset {
+		f.Profile = &profile
+	}
+	switch r.set {
+	case unset:
+	case "Default":
+		f.FeatureSet = new(string)
+	default:
+		f.FeatureSet = &r.set
+	}
+	return f
+}
+
+// judge returns what of a payload that was loaded without a filter passes one.
+func (r *profileRow) judge(all *manifest.Payload) *manifest.Payload {
+	f, p := r.filter(), &manifest.Payload{Excluded: slices.Clone(all.Excluded)}
+	for _, m := range all.Manifests {
+		v := f.Judge(m)
+		if v.Included {
+			p.Manifests = append(p.Manifests, m)
+		} else {
+			p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: v})
+		}
+	}
+	return p
+}
+
+// load makes sure that loading with the filter leaves out the same manifests.
+func (r *profileRow) load(want *manifest.Payload) {
+	p := checktest.Get(manifest.Load(r.Context(), os.DirFS(r.dir), manifest.LoadOptions{Filter: r.filter()}))(r)
+	verdicts := func(p *manifest.Payload) map[string]manifest.Verdict {
+		out := map[string]manifest.Verdict{}
+		for _, m := range p.Manifests {
+			out[m.String()] = manifest.Verdict{Included: true}
+		}
+		for _, e := range p.Excluded {
+			out[e.Manifest.String()] = e.Verdict
+		}
+		return out
+	}
+	if diff := cmp.Diff(verdicts(want), verdicts(p)); diff != "" {
+		r.Errorf("%s, %s: judged and loaded: %s", r.profile, r.set, diff)
+	}
+}
+
+// numbers says how many manifests and operators of a payload passes include, and
+// why the others are not.
+func (r *profileRow) numbers(p *manifest.Payload) string {
+	row := fmt.Sprintf("%d with %d operators", len(p.Manifests), len(p.Operators()))
+	for _, capabilities := range capabilityChoices {
+		f := manifest.Filter{Gates: sets.New[string]()}
+		baseline, additional, _ := strings.Cut(capabilities, " ")
+		if capabilities != unset {
+			spec := configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(baseline)}
+			for _, c := range strings.Fields(additional) {
+				spec.AdditionalEnabledCapabilities = append(spec.AdditionalEnabledCapabilities, configv1.ClusterVersionCapability(c))
+			}
+			resolved := manifest.ResolveCapabilities(&spec, nil, f.Gates)
+			f.Capabilities = &resolved
+		}
+		included, excluded := p.Included(f)
+		operators := 0
+		for _, m := range included {
+			if m.GVK().Kind == "ClusterOperator" {
+				operators++
+			}
+		}
+		switch {
+		case len(included)+len(excluded) != len(p.Manifests):
+			r.Errorf("%s: %d included and %d excluded of %d", capabilities, len(included), len(excluded), len(p.Manifests))
+		case capabilities != unset:
+			row += fmt.Sprintf("; %s %d/%d", capabilities, len(included), operators)
+		case len(excluded) > 0 || operators != len(p.Operators()):
+			r.Errorf("%d with %d operators without capabilities, not %s", len(included), operators, row)
+		}
+	}
+	rules := map[manifest.Rule]int{}
+	for _, e := range p.Excluded {
+		rules[e.Verdict.Rule]++
+	}
+	row += "; excluded:"
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		row += fmt.Sprintf(" %s %d", rule, rules[rule])
+	}
+	return row
 }

@@ -25,9 +25,7 @@ func FuzzParseName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		level, component, ok := manifest.ParseName(name)
 		match := fileName.FindStringSubmatch(name)
-		if ok != (match != nil) {
-			t.Fatalf("%q: %v, by the pattern %q", name, ok, match)
-		}
+		checktest.Equal(t, match != nil, ok, "%q: %v, by the pattern %q", name, ok, match)
 		if ok && (level != match[1] || component != match[2]) || !ok && level+component != "" {
 			t.Errorf("%q: level %q, component %q, by the pattern %q", name, level, component, match)
 		}

@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
@@ -43,7 +45,7 @@ func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAnd
 
 // AttemptGraph returns the order of a reconciliation: as [FlatGraph], but the
 // components start in an order that depends on the attempt, so that one that fails
-// does not always block the same others. Attempts rotate the list, and every eighth
+// does not always block the same tasks. Attempts rotate the list, and every eighth
 // one shuffles it. The same attempt gives the same order; a negative one counts as
 // 0.
 func AttemptGraph(tasks []*Task, attempt int) *Graph {
@@ -302,4 +304,75 @@ func replace(list []int, old, new int) {
 func isJob(t *Task) bool {
 	gvk := t.Manifest.GVK()
 	return gvk.Group == "batch" && gvk.Version == "v1" && gvk.Kind == "Job"
+}
+
+// Task is one manifest in its place among those that are to be applied.
+type Task struct {
+	Manifest *Manifest
+	// Index is the place, from 1; Total is the number of all tasks.
+	Index, Total int
+}
+
+// NewTasks returns one task for each manifest, in order.
+func NewTasks(manifests []*Manifest) []*Task {
+	tasks := make([]*Task, len(manifests))
+	all := make([]Task, len(manifests))
+	for i, m := range manifests {
+		all[i] = Task{Manifest: m, Index: i + 1, Total: len(manifests)}
+		tasks[i] = &all[i]
+	}
+	return tasks
+}
+
+// MarshalText returns the text of String, which is the task in JSON. It has no error.
+func (t *Task) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// String returns the task's short text, such as
+//
+//	deployment "openshift-dns/dns" (3 of 806)
+//
+// without the namespace if there is none, and with the file's name in place of
+// a missing name.
+func (t *Task) String() string {
+	id := t.Manifest.Identity()
+	name := id.Name
+	name = cmp.Or(name, t.Manifest.Filename)
+	if id.Namespace != "" {
+		name = id.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s \"%s\" (%d of %d)", strings.ToLower(id.Kind), name, t.Index, t.Total)
+}
+
+// split is a component whose tasks are in two places of a runlevel, with tasks of
+// different components between them, as in a list that is not sorted by file name.
+// Grouping makes two nodes of them, without an order between them.
+type split struct {
+	level, component string
+	first, again     *Task // the last task before the gap, the first one after it
+}
+
+// splits returns each component that returns within a runlevel, in the order of the
+// list. One that returns after a Job is in order, since Jobs are barriers.
+func splits(tasks []*Task) []split {
+	var out []split
+	for len(tasks) > 0 {
+		n := slices.IndexFunc(tasks, isJob)
+		if n < 0 {
+			n = len(tasks)
+		}
+		list := chunks(tasks[:n])
+		for i := 0; i < len(list); {
+			to := levelRun(list, i)
+			last := make(map[string]*Task, to-i)
+			for _, c := range list[i:to] {
+				if first, ok := last[c.component]; ok && c.ok {
+					out = append(out, split{c.level, c.component, first, c.tasks[0]})
+				}
+				last[c.component] = c.tasks[len(c.tasks)-1]
+			}
+			i = to
+		}
+		tasks = tasks[min(n+1, len(tasks)):]
+	}
+	return out
 }

@@ -149,12 +149,8 @@ func TestShiftOrder(t *testing.T) {
 			checktest.Equal(t, want, shift(tt.m, step, 8), "m=%d step %d", tt.m, step)
 		}
 	}
-	if got := shift(3, 7, 8); got != 1 {
-		t.Error(got)
-	}
-	if got := shift(3, -1, 0); got != 0 {
-		t.Error(got)
-	}
+	checktest.Equal(t, 1, shift(3, 7, 8), "shift(3, 7, 8)")
+	checktest.Equal(t, 0, shift(3, -1, 0), "shift(3, -1, 0)")
 	if got := shift(16, math.MaxInt, 8); got != 14 { // the seventh step of eight
 		t.Error(got)
 	}
@@ -310,9 +306,7 @@ func TestValidate(t *testing.T) {
 		{"task twice", "is in node 0 and in node 1", &manifest.Graph{Nodes: []manifest.Node{{Tasks: two}, {Tasks: two[:1]}}}},
 	}
 	for _, tt := range tests {
-		if err := tt.g.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		checktest.ErrorHas(t, tt.want, tt.g.Validate())
 	}
 	g := manifest.NewGraph(two, manifest.OneNode)
 	g.Nodes[0].Tasks = []*manifest.Task{two[1], two[0]}
@@ -377,5 +371,41 @@ func BenchmarkGraph(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestMermaid(t *testing.T) {
+	const want = `flowchart TD
+  n0["job 10_job (3 of 5)"]
+  n1["no manifests"]
+  n2["no manifests"]
+  n3["configmap 10_a (1 of 5)"]
+  n4["configmap 10_b (2 of 5)"]
+  n5["no manifests"]
+  n6["configmap 20_c (4 of 5)"]
+  n7["configmap 20_d (5 of 5)"]
+  n0 --> n2
+  n1 --> n3
+  n1 --> n4
+  n2 --> n6
+  n2 --> n7
+  n3 --> n5
+  n4 --> n5
+  n5 --> n0
+`
+	checktest.Same(t, want, updating(list("10_a 10_b 10_job 20_c 20_d")).Mermaid())
+	const long = `flowchart TD
+  n0["configmap a (1 of 7)<br>configmap b (2 of 7)<br>configmap c (3 of 7)<br>configmap d (4 of 7)<br>configmap e (5 of 7)<br>and 2 more"]
+`
+	checktest.Same(t, long, updating(list("a b c d e f g")).Mermaid())
+}
+
+// TestMermaidOfRealPayload: the picture of a real release stays within the 50,000
+// characters and 500 edges that Mermaid draws by default.
+func TestMermaidOfRealPayload(t *testing.T) {
+	g := manifest.UpdateGraph(realPayload(t, "payload-4.18.15").Tasks())
+	text := g.Mermaid()
+	if n := strings.Count(text, " --> "); n != 115 || len(text) > 50_000 {
+		t.Errorf("%d edges, %d bytes", n, len(text))
 	}
 }

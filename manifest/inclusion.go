@@ -61,7 +61,7 @@ func (p *Payload) Inclusion(f Filter) *Inclusion {
 	return out
 }
 
-// Count counts the manifests that are included, and the others by rule.
+// Count counts the included manifests, and the excluded ones by rule.
 func (i *Inclusion) Count() (included int, excluded map[Rule]int) {
 	excluded = make(map[Rule]int)
 	for _, m := range i.Manifests {

@@ -156,8 +156,6 @@ func TestClusterFilter(t *testing.T) {
 		if diff := cmp.Diff(tt.enabled, sets.List(f.Capabilities.Enabled)); diff != "" || !f.Gates.Equal(tt.gates) || (f.Gates == nil) != (tt.gates == nil) {
 			t.Errorf("%s: gates %v, capabilities %s", tt.name, f.Gates, diff)
 		}
-		if v := f.Judge(old.Manifests[0]); v.Rule != manifest.RuleOverride {
-			t.Errorf("%s: %s", tt.name, v)
-		}
+		checktest.Equal(t, manifest.RuleOverride, f.Judge(old.Manifests[0]).Rule, "%s", tt.name)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -211,9 +214,7 @@ func TestLoadFaults(t *testing.T) {
 		`, parse a.yaml: duplicate resource: (Group: "example.com" Kind: "K" Name: "a"), parse c.yaml: error parsing: error converting YAML to JSON: yaml: line 2: `,
 		", no access]",
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\nis not in %s", want, err)
-		}
+		checktest.Has(t, err.Error(), want)
 	}
 	checktest.ErrorIs(t, errNoAccess, err)
 
@@ -299,9 +300,7 @@ func TestLoadFilters(t *testing.T) {
 		t.Error(err, other.Hash)
 	}
 	// The hash of nothing is the offset of FNV.
-	if got := manifest.Hash(nil); got != "y_Kc5IQiIyU=" {
-		t.Error(got)
-	}
+	checktest.Equal(t, "y_Kc5IQiIyU=", manifest.Hash(nil), "manifest.Hash(nil)")
 }
 
 // shuffled is a file system whose directories list their files backwards.
@@ -345,5 +344,78 @@ func TestTemplatesKnowTheProfile(t *testing.T) {
 		if len(p.Manifests) != 1 || p.Manifests[0].Object().Object["profile"] != want {
 			t.Errorf("%s: %v, %v", want, p.Manifests, p.Excluded)
 		}
+	}
+}
+
+func edges(g *manifest.Graph) (nodes, withTasks, edges int) {
+	for _, n := range g.Nodes {
+		if len(n.Tasks) > 0 {
+			withTasks++
+		}
+		edges += len(n.Out)
+	}
+	return len(g.Nodes), withTasks, edges
+}
+
+// TestLoadRealPayloads holds the figures that the cluster-version operator
+// gives for the same payloads.
+func TestLoadRealPayloads(t *testing.T) {
+	tests := []struct {
+		dir, featureSet               string
+		included, excluded, operators int
+		hash                          string
+		updating, flat                [3]int
+	}{
+		{"payload-4.17.30", "", 794, 106, 33, "seB0BzE37qY=", [3]int{69, 63, 97}, [3]int{65, 64, 64}},
+		{"payload-4.18.15", "", 806, 124, 34, "QYbuCLFiWFk=", [3]int{78, 74, 115}, [3]int{76, 75, 75}},
+		{"payload-4.18.15", "TechPreviewNoUpgrade", 827, 103, 34, "qJfCJwq1M-g=", [3]int{80, 76, 119}, [3]int{78, 77, 77}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.dir+tt.featureSet, func(t *testing.T) {
+			f := manifest.DefaultFilter()
+			f.FeatureSet = &tt.featureSet
+			p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
+				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
+			if len(p.Manifests) != tt.included || len(p.Excluded) != tt.excluded || p.Hash != tt.hash {
+				t.Errorf("%d included, %d excluded, hash %s", len(p.Manifests), len(p.Excluded), p.Hash)
+			}
+			checktest.Equal(t, tt.operators, len(p.Operators()), "operators")
+			for _, c := range []struct {
+				graph func([]*manifest.Task) *manifest.Graph
+				want  [3]int
+			}{{manifest.UpdateGraph, tt.updating}, {manifest.FlatGraph, tt.flat}} {
+				g := c.graph(p.Tasks())
+				checktest.Good(t, g.Validate())
+				n, w, e := edges(g)
+				checktest.Equal(t, c.want, [3]int{n, w, e}, "nodes, with tasks, edges")
+			}
+		})
+	}
+}
+
+func TestOperators(t *testing.T) {
+	co := "apiVersion: config.openshift.io/v1\nkind: ClusterOperator\nmetadata: {name: dns, annotations: {" + included + "}}\nstatus: {versions: [{name: operator, version: 4.20.1}, {name: coredns, version: 4.20.1}]}\n"
+	workload := func(api, kind, name string) string {
+		return "apiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: " + name + ", annotations: {" + included + "}}\n"
+	}
+	p := checktest.Get(load(t, payload(map[string]string{
+		"release-manifests/0000_70_dns-operator_01.yaml":  workload("apps/v1", "Deployment", "d") + "---\n" + workload("v1", "Service", "s"),
+		"release-manifests/0000_70_dns-operator_02.yaml":  co,
+		"release-manifests/0000_60_dns-operator_01.yaml":  workload("batch/v1", "Job", "j") + "---\n" + strings.Replace(workload("apps/v1", "DaemonSet", "gone"), "{include", "{release.openshift.io/delete: 'true', include", 1),
+		"release-manifests/0000_80_dns-operator_01.yaml":  workload("apps/v1", "StatefulSet", "later"),
+		"release-manifests/0000_80_other-operator_1.yaml": workload("apps/v1", "DaemonSet", "o"),
+		"release-manifests/zz.yaml":                       workload("apps/v1", "DaemonSet", "z"),
+	})))(t)
+	operators := p.Operators()
+	if len(operators) != 1 {
+		t.Fatal(operators)
+	}
+	o := operators[0]
+	var workloads []string
+	for _, m := range o.Workloads {
+		workloads = append(workloads, m.Identity().Name)
+	}
+	if o.Name != "dns" || o.Component != "dns-operator" || len(o.Versions) != 2 || o.Versions[1].Name != "coredns" || o.Versions[1].Version != "4.20.1" || strings.Join(workloads, " ") != "j d" || o.Manifest.Identity().Kind != "ClusterOperator" {
+		t.Errorf("%+v %v", o, workloads)
 	}
 }

@@ -60,7 +60,7 @@ type loader struct {
 	payload  *Payload
 	limits   Limits
 	workers  int
-	filter   checks
+	filter   LoadFilter
 	renderer *renderer
 	faults   []*Error
 
@@ -71,16 +71,16 @@ type loader struct {
 
 // newLoader returns a loader, o.Limits being complete.
 func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
-	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter.checks()}
+	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter}
 	if l.workers == 0 {
 		l.workers = runtime.GOMAXPROCS(0)
 	}
-	if l.filter.majorVersion == nil {
-		l.filter.majorVersion = p.majorVersion()
+	if l.filter.MajorVersion == nil {
+		l.filter.MajorVersion = p.majorVersion()
 	}
 	data := templateData{ReleaseImage: o.Image, ClusterProfile: DefaultProfile, Images: p.Images}
-	if l.filter.profile != nil {
-		data.ClusterProfile = *l.filter.profile
+	if l.filter.Profile != nil {
+		data.ClusterProfile = *l.filter.Profile
 	}
 	l.renderer = newRenderer(data, l.limits)
 	return l
@@ -223,7 +223,7 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	f.manifests = manifests
 	f.verdicts = make([]Verdict, len(manifests))
 	for i, m := range manifests {
-		f.verdicts[i] = l.filter.judge(m)
+		f.verdicts[i] = l.filter.Judge(m)
 		if !f.verdicts[i].Included && m.meta.unreadable {
 			f.warnings = append(f.warnings, newWarning("annotations", f.path(), m.Document,
 				fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity())))

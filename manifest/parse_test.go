@@ -98,9 +98,7 @@ func TestParse(t *testing.T) {
 			var got []string
 			for i, m := range manifests {
 				got = append(got, m.String())
-				if m.Document != i+1 {
-					t.Errorf("document %d at place %d", m.Document, i)
-				}
+				checktest.Equal(t, i+1, m.Document, "document %d at place %d", m.Document, i)
 			}
 			checktest.Same(t, tt.want, got)
 		})

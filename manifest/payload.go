@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -26,7 +28,7 @@ type Payload struct {
 	// them apply with a cluster's capabilities and overrides is asked of
 	// [Payload.Included].
 	Manifests []*Manifest
-	// Excluded are the others, in the same order, each with its verdict.
+	// Excluded are the excluded manifests, in the same order, each with its verdict.
 	Excluded []Exclusion
 	// Images maps the short names of component images to pull specs.
 	Images map[string]string
@@ -95,9 +97,8 @@ func (p *Payload) Image(name string) (string, error) {
 // the others, each with its verdict; both in order. What p.Excluded holds is in
 // neither.
 func (p *Payload) Included(f Filter) (included []*Manifest, excluded []Exclusion) {
-	c := f.checks()
 	for _, m := range p.Manifests {
-		if v := c.judge(m); v.Included {
+		if v := f.Judge(m); v.Included {
 			included = append(included, m)
 		} else {
 			excluded = append(excluded, Exclusion{Manifest: m, Verdict: v})
@@ -152,4 +153,47 @@ func hashOf(manifests []*Manifest) string {
 		_, _ = h.Write(m.Raw) // never fails
 	}
 	return base64.URLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// PayloadSource supplies the contents of release images. It must be safe for
+// concurrent use.
+//
+// A source may also have the optional abilities [Discarder] and
+// [InitialReleaser]; users of a source look for them by type assertion.
+type PayloadSource interface {
+	// Payload returns the contents of the release's image: a file system with
+	// the directories manifests and release-manifests at its root. The release
+	// has at least an image. Files must not change while they are read. A
+	// source that returned another image's contents would have them applied,
+	// since signatures are verified for the image's digest only.
+	//
+	// An error explains why the contents cannot be had; the update waits and tries
+	// again. When ctx ends, Payload returns its error soon.
+	Payload(ctx context.Context, r configv1.Release) (fs.FS, error)
+}
+
+// PayloadSourceFunc is a function as a [PayloadSource]. It must be safe for
+// concurrent use and returns the errors of [PayloadSource].
+type PayloadSourceFunc func(ctx context.Context, r configv1.Release) (fs.FS, error)
+
+// Payload calls f and returns its error.
+func (f PayloadSourceFunc) Payload(ctx context.Context, r configv1.Release) (fs.FS, error) {
+	return f(ctx, r)
+}
+
+// Discarder is an optional ability of a [PayloadSource] that keeps copies. It
+// must be safe for concurrent use.
+type Discarder interface {
+	// Discard drops the copy of a payload that was found to be invalid, so that
+	// the next call of Payload retrieves it again. A release without a copy is
+	// not an error; one whose copy cannot be dropped is.
+	Discard(ctx context.Context, r configv1.Release) error
+}
+
+// InitialReleaser is an optional ability of a [PayloadSource]. It must be safe
+// for concurrent use.
+type InitialReleaser interface {
+	// InitialRelease names the release that a cluster without any history runs. An
+	// error explains why it is not known.
+	InitialRelease(ctx context.Context) (configv1.Release, error)
 }

@@ -5,7 +5,6 @@ package manifest_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -25,8 +24,6 @@ func TestLoadPipe(t *testing.T) {
 		if err := syscall.Mkfifo(at, 0o600); err != nil {
 			t.Skipf("needs a file system with named pipes: %v", err)
 		}
-		if _, err := load(t, os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), name+" is not a regular file") {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.ErrorHas(t, name+" is not a regular file", checktest.Err(load(t, os.DirFS(dir))))
 	}
 }

@@ -88,9 +88,7 @@ func TestTemplateRefused(t *testing.T) {
 			if refused.File != "manifests/own.yaml" || refused.Line != tt.line || refused.What != tt.what || fault.Faults[0].File != "manifests/own.yaml" {
 				t.Errorf("%+v", refused)
 			}
-			if want := fmt.Sprintf("manifests/own.yaml:%d: {{%s}}: ", tt.line, tt.what); !strings.Contains(err.Error(), want) {
-				t.Errorf("%s\nis not in %v", want, err)
-			}
+			checktest.Has(t, err.Error(), fmt.Sprintf("manifests/own.yaml:%d: {{%s}}: ", tt.line, tt.what))
 		})
 	}
 }
@@ -273,9 +271,7 @@ func TestContextWithinAFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := endsAfter(t.Context(), 1000)
 			_, err := manifest.Load(ctx, payload(files), manifest.LoadOptions{Limits: manifest.Limits{TemplateSteps: 1 << 40}, Workers: 1})
-			if !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
-			}
+			checktest.ErrorIs(t, context.Canceled, err)
 			if asked := -ctx.left.Load(); asked > 100 {
 				t.Errorf("went on for %d looks at the context", asked)
 			}

@@ -1,14 +1,13 @@
 package signature
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
 )
 
-// defaultCacheSize is how many digests the cluster-version operator remembers.
-const defaultCacheSize = 64
+// cacheSize is how many digests the cluster-version operator remembers.
+const cacheSize = 64
 
 // cache remembers verified digests, the most recently used last. Failures are
 // never in it. It is safe for concurrent use.
@@ -31,7 +30,7 @@ func newCache(o Options) *cache {
 	if o.NoCache {
 		return &cache{}
 	}
-	return &cache{size: cmp.Or(o.CacheSize, defaultCacheSize), maxAge: o.CacheMaxAge}
+	return &cache{size: cacheSize, maxAge: o.CacheMaxAge}
 }
 
 // get returns a copy of the verdict on digest, or nil. An entry that was made later

@@ -68,7 +68,7 @@ func (c *collection) claim(s *sigPacket, found foundSignature) bool {
 	issuers := c.issuers(s)
 	if _, err := availableHash(s.hash); err != nil {
 		for _, by := range issuers {
-			by.unheard = err
+			by.unreadable = err
 		}
 		return false
 	}
@@ -208,8 +208,8 @@ func (c *collection) primary(cert *certificate) (*key, error) {
 
 // lacks reports that nothing valid was found, and what could not be looked at.
 func (c *certificate) lacks(text string) error {
-	if c.unheard != nil {
-		return fmt.Errorf("%s: %w", text, c.unheard)
+	if c.unreadable != nil {
+		return fmt.Errorf("%s: %w", text, c.unreadable)
 	}
 	return errors.New(text)
 }

@@ -54,9 +54,9 @@ type certificate struct {
 	order int
 	// version is the version of the key's packet.
 	version byte
-	// unheard is why a signature that names the key as its issuer could not be
+	// unreadable is why a signature that names the key as its issuer could not be
 	// looked at, if there is such a one.
-	unheard error
+	unreadable error
 
 	claims        []claim   // direct-key signatures
 	claimsRevoked time.Time // newest of the revocations

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// Serial asks stores one after the other until the consumer has enough or one
+// Serial asks stores in order until the consumer has enough or one
 // of them ends the search with a [*StoreError]. To put a store in front of an
 // existing composite, wrap both: Serial(first, rest).
 func Serial(stores ...Store) Store { return serial(stores) }
@@ -17,8 +17,8 @@ func Serial(stores ...Store) Store { return serial(stores) }
 // Parallel asks stores at the same time. Each result reaches the consumer, one
 // at a time, in the order of arrival; a consumer that leaves cancels the rest,
 // and the sequence returns when all members have. An error that ends the search
-// in one member is held back until the others have finished. A member that
-// panics is a failure like any other.
+// in one member is held back until all have finished. A member that panics is a
+// failure of that member.
 func Parallel(stores ...Store) Store { return parallel(stores) }
 
 type serial []Store

@@ -38,7 +38,7 @@ type Error struct {
 	// Keyrings names the keyrings that no signature satisfied, sorted.
 	Keyrings []string
 	// Attempts are the failures in the order in which they occurred, "nothing
-	// found" included. Of more than [Options.MaxAttempts] the most informative ones
+	// found" included. Of more than 1024 the most informative ones
 	// are kept, and Omitted is how many are missing.
 	Attempts []Attempt
 	Omitted  int

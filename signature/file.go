@@ -18,7 +18,7 @@ import (
 type FileStore struct {
 	// FS holds the files.
 	FS fs.FS
-	// Name says where that is, for people: a directory, or any other text.
+	// Name names that place for people: a directory, or any text.
 	Name string
 	// MaxSignatures and MaxSignature are limits as in [HTTPOptions].
 	MaxSignatures int

@@ -41,7 +41,7 @@ type SkippedKey struct {
 	// ID is the key's fingerprint or 64-bit id in upper-case hexadecimal; empty
 	// if it could not even be computed.
 	ID string
-	// Used is true if the key is used all the same: Reason is a warning.
+	// Used is true if the key is used nevertheless: Reason is a warning.
 	Used   bool
 	Reason string
 }

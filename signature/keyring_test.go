@@ -3,11 +3,13 @@ package signature_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -68,9 +70,7 @@ func TestParseKeyring(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := signature.ParseKeyring("ring", tt.data)
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("error %v, want %s", err, tt.err)
-				}
+				checktest.ErrorHas(t, tt.err, err)
 				return
 			}
 			checktest.OK(t, err)
@@ -130,9 +130,7 @@ func TestRevokedSubkeysDoNotSign(t *testing.T) {
 		"the subkey": pkt(2, k.sign(sig{typ: 0x28}, k.hashed(), s.hashed())),
 		"its key":    pkt(2, k.sign(sig{typ: 0x20}, k.hashed())),
 	} {
-		if info := ring(t, public, revocation).Keys()[0]; len(info.Subkeys) != 0 {
-			t.Errorf("%s is revoked: %+v", name, info)
-		}
+		checktest.Equal(t, 0, len(ring(t, public, revocation).Keys()[0].Subkeys), "%s is revoked", name)
 	}
 }
 
@@ -146,4 +144,139 @@ func TestKeyringDescription(t *testing.T) {
 	if !info.Expires.Equal(keyTime.AddDate(0, 0, 1)) || info.Algorithm != "Ed25519" || len(info.Subkeys) != 1 || info.Subkeys[0] != fmt.Sprintf("%X", s.print) {
 		t.Errorf("%+v", info)
 	}
+}
+
+const testUID = "Test Key <test@example.com>"
+
+func armoredBlock(kind string, packets ...[]byte) []byte {
+	var b bytes.Buffer
+	w := must(armor.Encode(&b, kind, nil))
+	must(w.Write(cat(packets...)))
+	w.Close()
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// over returns a signature packet by k over parts.
+func (k *pgpKey) over(typ byte, created time.Time, subs []byte, parts ...[]byte) []byte {
+	return pkt(2, k.sign(sig{typ: typ, created: created, hashed: subs}, parts...))
+}
+
+// The text of a keyring's error is bounded.
+func TestManyRevocationsThatMatchNothing(t *testing.T) {
+	k, unknown := newEd25519(keyTime), newEd25519(keyTime)
+	many := k.public(cert{})
+	for i := range 100 {
+		many = cat(many, pkt(2, unknown.sign(sig{typ: 0x20, issuer: uint64(i + 1)}, unknown.hashed())))
+	}
+	if _, err := signature.ParseKeyring("ring", many); err == nil || len(err.Error()) > 1200 || !strings.Contains(err.Error(), "more") {
+		t.Error(err)
+	}
+}
+
+// A message that states its expiry twice is refused, whichever is longer.
+func TestExpiryStatedTwice(t *testing.T) {
+	k := newEd25519(keyTime)
+	never, soon := sub(3, u32(0)), sub(3, u32(day))
+	for _, subs := range [][]byte{cat(never, soon), cat(soon, never)} {
+		_, err := verify(t, ring(t, k.public(cert{})), k.message(msg{sig: sig{hashed: subs}}), signature.Options{})
+		wantRefused(t, err, signature.Unreadable, "more than one expiry of the signature")
+	}
+}
+
+func revoker(class byte, print []byte) []byte { return sub(12, []byte{class, 22}, print) }
+
+// The order of packets after the primary key and the armored blocks that they
+// stand in play no part in the verdict.
+func TestOrderPlaysNoPart(t *testing.T) {
+	k, other, r := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
+	subs := []*pgpKey{newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)}
+	later := func(n int) time.Time { return keyTime.Add(time.Duration(n) * time.Hour) }
+	use := func(flags byte) []byte { return sub(27, []byte{flags}) }
+	cross := func(s *pgpKey) []byte {
+		return sub(32, s.sign(sig{typ: 0x19, created: keyTime}, k.hashed(), s.hashed()))
+	}
+
+	packets := [][]byte{
+		pkt(13, []byte(testUID)), pkt(13, []byte("b")), pkt(17, []byte("picture")),
+		k.over(0x13, later(0), use(3), uidParts(k, testUID)...),
+		k.over(0x13, later(1), cat(use(3), sub(9, u32(4*365*day))), uidParts(k, "b")...),
+		k.over(0x13, later(1), use(1), uidParts(k, "b")...),
+		k.over(0x13, later(3), sub(9, u32(day)), uidParts(k, testUID)...),
+		k.over(0x13, later(2), use(1), k.hashed(), []byte{0xd1}, u32(7), []byte("picture")),
+		k.over(0x1f, later(2), cat(use(3), revoker(0x80, r.print)), k.hashed()),
+		k.over(0x1f, later(4), sub(9, u32(day)), k.hashed()),
+		k.over(0x30, later(5), nil, uidParts(k, testUID)...),
+		k.over(0x30, later(5), nil, uidParts(k, "b")...),
+		k.over(0x30, later(5), nil, k.hashed()),
+		k.over(0x20, later(6), nil, k.hashed()),
+		r.over(0x20, later(6), nil, k.hashed()),
+		r.over(0x13, later(6), use(3), uidParts(k, testUID)...),
+		r.over(0x30, later(7), nil, uidParts(k, testUID)...),
+		pkt(6, other.body), pkt(13, []byte("Other")), other.over(0x13, later(0), use(3), uidParts(other, "Other")...),
+		pkt(6, r.body), pkt(13, []byte("Revoker")), r.over(0x13, later(0), use(3), uidParts(r, "Revoker")...),
+		pkt(12, []byte("trust")), pkt(2, []byte{4, 0x28, 22}), pkt(2, []byte{4, 0x13}),
+	}
+	for _, s := range subs {
+		packets = append(packets, pkt(14, s.body),
+			k.over(0x18, later(0), cat(use(2), cross(s)), k.hashed(), s.hashed()),
+			k.over(0x18, later(1), cat(use(2), cross(s), sub(9, u32(day))), k.hashed(), s.hashed()),
+			k.over(0x18, later(1), use(12), k.hashed(), s.hashed()),
+			k.over(0x28, later(2), nil, k.hashed(), s.hashed()))
+	}
+	keys := append([]*pgpKey{k, other, r}, subs...)
+	messages := make([][]byte, len(keys))
+	for i, by := range keys {
+		messages[i] = by.message(msg{})
+	}
+	verdict := func(value []byte) string {
+		parsed, err := signature.ParseKeyring("ring", value)
+		if err != nil {
+			if text, _, ok := strings.Cut(err.Error(), ", behind key"); ok {
+				return text // where a packet stands is part of the text
+			}
+			return strings.SplitN(err.Error(), ":", 2)[0]
+		}
+		var out []string
+		for i := range keys {
+			v, err := verify(t, parsed, messages[i], signature.Options{})
+			if err != nil {
+				out = append(out, cause(err).Error())
+			} else {
+				out = append(out, v.Signers[0].Fingerprint)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		chosen := slices.Clone(packets[:4]) // a ring that loads, most of the time
+		for _, p := range packets[4:] {
+			if rapid.IntRange(0, 2).Draw(t, "take") == 0 {
+				chosen = append(chosen, p)
+			}
+		}
+		want := verdict(cat(pkt(6, k.body), cat(chosen...)))
+		seen[want]++
+		shuffled := rapid.Permutation(chosen).Draw(t, "order")
+		value := armoredIn(t, append([][]byte{pkt(6, k.body)}, shuffled...))
+		checktest.Equal(t, want, verdict(value), "in another order")
+	})
+	if len(seen) < 5 {
+		t.Errorf("only %d verdicts: the cases are too much alike", len(seen))
+	}
+}
+
+// armoredIn armors packets in blocks of random sizes.
+func armoredIn(t *rapid.T, packets [][]byte) []byte {
+	if rapid.Bool().Draw(t, "binary") {
+		return bytes.Join(packets, nil)
+	}
+	var out []byte
+	for len(packets) > 0 {
+		n := rapid.IntRange(1, len(packets)).Draw(t, "block")
+		out = cat(out, armoredBlock(publicBlock, packets[:n]...))
+		packets = packets[n:]
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"crypto"
@@ -191,34 +192,22 @@ var hashes = map[byte]crypto.Hash{1: crypto.MD5, 2: crypto.SHA1, 8: crypto.SHA25
 
 // sign returns the body of a signature packet over parts.
 func (k *pgpKey) sign(s sig, parts ...[]byte) []byte {
-	if s.version == 0 {
-		s.version = 4
-	}
-	if s.hash == 0 {
-		s.hash = 8
-	}
-	if s.algo == 0 {
-		s.algo = k.algo
-	}
-	if s.issuer == 0 {
-		s.issuer = k.id
-	}
+	s.version = cmp.Or(s.version, 4)
+	s.hash = cmp.Or(s.hash, 8)
+	s.algo = cmp.Or(s.algo, k.algo)
+	s.issuer = cmp.Or(s.issuer, k.id)
 	if s.created.IsZero() {
 		s.created = sigTime
 	}
 	h := hashes[s.hash]
-	if h == 0 {
-		h = crypto.SHA256
-	}
+	h = cmp.Or(h, crypto.SHA256)
 	w := h.New()
 	w.Write(cat(parts...))
 	var head, unhashed []byte
 	if s.version == 3 || s.version == 2 {
 		core := cat([]byte{s.typ}, stamp(s.created))
 		w.Write(core)
-		if s.v3len == 0 {
-			s.v3len = 5
-		}
+		s.v3len = cmp.Or(s.v3len, 5)
 		head = cat([]byte{s.version, s.v3len}, core, u64(s.issuer), []byte{s.algo, s.hash})
 	} else {
 		hashed := s.hashed
@@ -312,16 +301,12 @@ func (k *pgpKey) parts(m msg) (ops, lit, sigPacket []byte) {
 	if m.opsType != nil {
 		typ = *m.opsType
 	}
-	if id == 0 {
-		id = k.id
-	}
+	id = cmp.Or(id, k.id)
 	if m.notLast {
 		last = 0
 	}
 	format := m.format
-	if format == 0 {
-		format = 'b'
-	}
+	format = cmp.Or(format, 'b')
 	signed := m.body
 	if m.typ == 1 {
 		signed = bytes.ReplaceAll(bytes.ReplaceAll(signed, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
@@ -381,12 +366,8 @@ func uidParts(k *pgpKey, uid string) [][]byte {
 
 // public returns the key as a binary keyring.
 func (k *pgpKey) public(c cert) []byte {
-	if c.uid == "" {
-		c.uid = "Test Key <test@example.com>"
-	}
-	if c.self.typ == 0 {
-		c.self.typ = 0x13
-	}
+	c.uid = cmp.Or(c.uid, "Test Key <test@example.com>")
+	c.self.typ = cmp.Or(c.self.typ, 0x13)
 	if c.self.created.IsZero() {
 		c.self.created = keyTime
 	}

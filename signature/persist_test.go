@@ -77,9 +77,7 @@ func TestPersist(t *testing.T) {
 	a, b := "sha256-"+digestA[7:], "sha256-"+digestB[7:]
 
 	save(t, api, nil)
-	if w.n() != 0 {
-		t.Fatal("wrote nothing into the cluster")
-	}
+	checktest.Equal(t, 0, w.n(), "wrote nothing into the cluster")
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
 	cm := persisted(t, api)
 	if diff := cmp.Diff(map[string][]byte{a + "-0": []byte("a0"), a + "-1": []byte("a1")}, cm.BinaryData); diff != "" || w.n() != 1 {
@@ -215,9 +213,7 @@ func TestPersistRetries(t *testing.T) {
 	}
 	api = w.cluster()
 	save(t, api, map[string][][]byte{digestA: {[]byte("a")}})
-	if got := persisted(t, api).BinaryData; len(got) != 2 {
-		t.Errorf("%q", got)
-	}
+	checktest.Equal(t, 2, len(persisted(t, api).BinaryData), "len(persisted(t, api).BinaryData)")
 }
 
 // At once, at each interval, and a last time after the end.

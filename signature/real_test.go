@@ -34,9 +34,7 @@ func TestRealKeys(t *testing.T) {
 		t.Run(tt.file, func(t *testing.T) {
 			data := must(os.ReadFile(filepath.Join(dir, "verifier-public-key-"+tt.file)))
 			ring := must(signature.ParseKeyring(tt.file, data))
-			if s := ring.Skipped(); len(s) != 0 {
-				t.Errorf("skipped %v", s)
-			}
+			checktest.Equal(t, 0, len(ring.Skipped()), "skipped")
 			keys := ring.Keys()
 			if len(keys) != 1 {
 				t.Fatalf("%d keys", len(keys))

@@ -245,7 +245,7 @@ func statedOnce(typ byte) string {
 	return ""
 }
 
-// idOfFingerprint derives the key id; where it sits depends on the version.
+// idOfFingerprint derives the key id; its place depends on the version.
 func idOfFingerprint(version byte, print []byte) (uint64, error) {
 	switch {
 	case version == 4 && len(print) == fingerprintSize:
@@ -317,7 +317,7 @@ func hashFunc(id byte) (h crypto.Hash, name string) {
 	return 0, ""
 }
 
-// weak reports whether the signature is over a hash that no longer keeps others
+// weak reports whether the signature is over a hash that no longer keeps an attacker
 // from making what it signs.
 func (s *sigPacket) weak() bool {
 	h, _ := hashFunc(s.hash)

@@ -276,9 +276,7 @@ func TestCache(t *testing.T) {
 	ask(digestA, false, 2)
 
 	// Failures are asked again; success needs no store.
-	if _, err := v.Verify(t.Context(), digestB); err == nil {
-		t.Fatal("verified")
-	}
+	checktest.Fails(t, checktest.Err(v.Verify(t.Context(), digestB)), "verified")
 	if _, err := v.Verify(t.Context(), digestB); err == nil || store.asked != 4 {
 		t.Errorf("asked %d times: %v", store.asked, err)
 	}
@@ -370,9 +368,7 @@ func TestInvariants(t *testing.T) {
 			"parallel": signature.Parallel(storeOf(shuffled[:cut]), storeOf(shuffled[cut:])),
 		} {
 			_, err := signature.NewVerifier(rings, store).Verify(context.Background(), digestA)
-			if (err == nil) != want {
-				t.Fatalf("%s: %v, want success %v", name, err, want)
-			}
+			checktest.Equal(t, want, err == nil, "%s: %v, want success", name, err)
 		}
 	})
 }

@@ -108,9 +108,7 @@ func TestConfigFaults(t *testing.T) {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			}
-			if got := c.CheckSource(); (got != nil) != tt.inSource {
-				t.Errorf("source: %v", got)
-			}
+			checktest.Equal(t, tt.inSource, c.CheckSource() != nil, "source")
 		})
 	}
 	for _, text := range []string{"a: [", "- a", "text", "configManager: {watchInterval: soon}", "configManager: {watchInterval: 1.5}", "configManager: []", "upgradeType: OSD\nupgradeType: ARO",
@@ -121,7 +119,7 @@ func TestConfigFaults(t *testing.T) {
 			t.Errorf("%.20q: %v", text, err)
 			continue
 		}
-		contains(t, err.Error(), "check config map managed-upgrade-operator-config for incorrect yaml formatting")
+		checktest.ErrorHas(t, "check config map managed-upgrade-operator-config for incorrect yaml formatting", err)
 	}
 }
 
@@ -144,9 +142,7 @@ func TestBaseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://api.openshift.com": "https://api.openshift.com", "HTTP://h:8080/a%2Fb//": "http://h:8080/a%2Fb", "https://[::1]:1/": "https://[::1]:1",
 	} {
-		if got, err := upgradeconfig.BaseURL(text); err != nil || got != want {
-			t.Errorf("%s: %s, %v", text, got, err)
-		}
+		checktest.Equal(t, want, checktest.Get(upgradeconfig.BaseURL(text))(t), "%s", text)
 	}
 	for _, text := range []string{
 		"", "h", "/a", "https:", "https:h", "https://", "https://:1", "ftp://h", "https://h?", "https://h?a=secret", "https://h#", "https://h#secret",
@@ -181,9 +177,8 @@ func TestReadConfig(t *testing.T) {
 	m.Data = nil
 	must(clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}))
 	c, err := upgradeconfig.ReadConfig(t.Context(), cluster, "elsewhere")
-	if err != nil || c.CheckInterval() == nil {
-		t.Errorf("no key: %+v, %v", c, err)
-	}
+	checktest.OK(t, err)
+	checktest.Fails(t, c.CheckInterval(), "no key: %+v", c)
 }
 
 func FuzzParseConfig(f *testing.F) {

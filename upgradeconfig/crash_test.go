@@ -21,10 +21,7 @@ var errInjected = errors.New("injected fault")
 // world is a cluster with a provider, in which something can happen before and
 // after each call that a sync makes, of either. It judges what the sync does.
 type world struct {
-	t interface {
-		Fatalf(string, ...any)
-		Helper()
-	}
+	t fataler
 	*memory.Cluster
 	specs []upgradeconfig.Spec // what the provider wants
 	keep  bool
@@ -111,6 +108,37 @@ func (w *world) judge(verb string, old *upgradeconfig.UpgradeConfig) {
 		if w.keep && upgradeconfig.InProgress(old) {
 			w.harm = append(w.harm, verb+" of an object whose upgrade is in progress")
 		}
+	}
+}
+
+// moment is before or after a call of a sync takes effect.
+type moment struct {
+	call  int // from 1
+	after bool
+}
+
+func (m moment) String() string { return fmt.Sprintf("call %d/after %v", m.call, m.after) }
+
+// moments are those of a number of calls.
+func moments(calls int) (all []moment) {
+	for call := 1; call <= calls; call++ {
+		all = append(all, moment{call, false}, moment{call, true})
+	}
+	return all
+}
+
+// at makes f happen at a moment.
+func (w *world) at(m moment, f func() error) {
+	step := func(call int) error {
+		if call != m.call {
+			return nil
+		}
+		return f()
+	}
+	if m.after {
+		w.after = step
+	} else {
+		w.before = step
 	}
 }
 
@@ -249,6 +277,15 @@ func (s situation) world(t *testing.T) *world {
 	return w
 }
 
+// moments are those of a sync that nothing disturbs.
+func (s situation) moments(t *testing.T) []moment {
+	w := s.world(t)
+	if _, err := w.manager(s.update).Sync(t.Context()); err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	return moments(w.steps)
+}
+
 // manager returns one that has just been started: it knows nothing.
 func (w *world) manager(update bool) *upgradeconfig.Manager {
 	return must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w, Update: update, KeepWhileUpgrading: w.keep}))
@@ -293,44 +330,30 @@ func (w *world) settle(update bool) {
 func TestCrashAtEveryCall(t *testing.T) {
 	runs := 0
 	for _, s := range situations() {
-		clean := s.world(t)
-		if _, err := clean.manager(s.update).Sync(t.Context()); err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		for n := 1; n <= clean.steps; n++ {
-			for _, after := range []bool{false, true} {
-				for _, crash := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/call %d/after %v/crash %v", s.name, n, after, crash), func(t *testing.T) {
-						runs++
-						w := s.world(t)
-						ctx, cancel := context.WithCancel(t.Context())
-						defer cancel()
-						fault := func(at int) error {
-							switch {
-							case at != n:
-								return nil
-							case crash:
-								cancel()
-								return context.Canceled
-							}
+		for _, m := range s.moments(t) {
+			for _, crash := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/crash %v", s.name, m, crash), func(t *testing.T) {
+					runs++
+					w := s.world(t)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					w.at(m, func() error {
+						if !crash {
 							return errInjected
 						}
-						if after {
-							w.after = fault
-						} else {
-							w.before = fault
-						}
-						if r, err := w.manager(s.update).Sync(ctx); err == nil || r.Changed {
-							t.Fatalf("%+v, no error", r.Action)
-						} else if crash != errors.Is(err, context.Canceled) || !crash && !errors.Is(err, errInjected) {
-							t.Errorf("%v", err)
-						}
-						w.settle(s.update)
-						if len(w.created) > 1 {
-							t.Errorf("the policy was applied %d times", len(w.created))
-						}
+						cancel()
+						return context.Canceled
 					})
-				}
+					if r, err := w.manager(s.update).Sync(ctx); err == nil || r.Changed {
+						t.Fatalf("%+v, no error", r.Action)
+					} else if crash != errors.Is(err, context.Canceled) || !crash && !errors.Is(err, errInjected) {
+						t.Errorf("%v", err)
+					}
+					w.settle(s.update)
+					if len(w.created) > 1 {
+						t.Errorf("the policy was applied %d times", len(w.created))
+					}
+				})
 			}
 		}
 	}
@@ -343,35 +366,22 @@ func TestCrashAtEveryCall(t *testing.T) {
 func TestEditorAtEveryCall(t *testing.T) {
 	runs := 0
 	for _, s := range situations() {
-		clean := s.world(t)
-		if _, err := clean.manager(s.update).Sync(t.Context()); err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		for n := 1; n <= clean.steps; n++ {
-			for _, after := range []bool{false, true} {
-				for _, e := range edits {
-					t.Run(fmt.Sprintf("%s/call %d/after %v/%s", s.name, n, after, e.name), func(t *testing.T) {
-						runs++
-						w := s.world(t)
-						step := func(at int) error {
-							if at == n {
-								w.quietly(func() { e.do(w) })
-							}
-							return nil
-						}
-						if after {
-							w.after = step
-						} else {
-							w.before = step
-						}
-						// It may fail, but not do harm: settle judges that.
-						_, err := w.manager(s.update).Sync(t.Context())
-						if errors.Is(err, errInjected) {
-							t.Errorf("%v", err)
-						}
-						w.settle(s.update)
+		for _, m := range s.moments(t) {
+			for _, e := range edits {
+				t.Run(fmt.Sprintf("%s/%s/%s", s.name, m, e.name), func(t *testing.T) {
+					runs++
+					w := s.world(t)
+					w.at(m, func() error {
+						w.quietly(func() { e.do(w) })
+						return nil
 					})
-				}
+					// It may fail, but not do harm: settle judges that.
+					_, err := w.manager(s.update).Sync(t.Context())
+					if errors.Is(err, errInjected) {
+						t.Errorf("%v", err)
+					}
+					w.settle(s.update)
+				})
 			}
 		}
 	}
@@ -409,33 +419,24 @@ func TestChaos(t *testing.T) {
 
 // Beside an administrator who edits all the time, source LOCAL never writes.
 func TestLocalNeverWrites(t *testing.T) {
-	for n := 1; n <= 2; n++ {
-		for _, after := range []bool{false, true} {
-			for _, e := range edits {
-				t.Run(fmt.Sprintf("call %d/after %v/%s", n, after, e.name), func(t *testing.T) {
-					w := situation{current: object(specA, upgradeconfig.Status{})}.world(t)
-					var left *upgradeconfig.UpgradeConfig // by the administrator
-					step := func(at int) error {
-						if at == n {
-							w.quietly(func() { e.do(w) })
-							left = w.get()
-						}
-						return nil
-					}
-					if after {
-						w.after = step
-					} else {
-						w.before = step
-					}
-					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: upgradeconfig.Local{API: w}}))
-					checktest.Good(t, checktest.Err(m.Sync(t.Context())))
-					w.before, w.after = nil, nil
-					if r, err := m.Sync(t.Context()); err != nil || r.Changed {
-						t.Errorf("%s, %v", r.Action.Kind, err)
-					}
-					checktest.SameIn(t, "not as it was left", left, w.get())
+	for _, at := range moments(2) {
+		for _, e := range edits {
+			t.Run(fmt.Sprintf("%s/%s", at, e.name), func(t *testing.T) {
+				w := situation{current: object(specA, upgradeconfig.Status{})}.world(t)
+				var left *upgradeconfig.UpgradeConfig // by the administrator
+				w.at(at, func() error {
+					w.quietly(func() { e.do(w) })
+					left = w.get()
+					return nil
 				})
-			}
+				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: upgradeconfig.Local{API: w}}))
+				checktest.Good(t, checktest.Err(m.Sync(t.Context())))
+				w.before, w.after = nil, nil
+				if r, err := m.Sync(t.Context()); err != nil || r.Changed {
+					t.Errorf("%s, %v", r.Action.Kind, err)
+				}
+				checktest.SameIn(t, "not as it was left", left, w.get())
+			})
 		}
 	}
 }

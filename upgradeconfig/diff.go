@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,14 +47,7 @@ type Change struct {
 
 // String is "field: old → new".
 func (c Change) String() string {
-	return c.Field + ": " + quoteEmpty(c.Old) + " → " + quoteEmpty(c.New)
-}
-
-func quoteEmpty(s string) string {
-	if s == "" {
-		return `""`
-	}
-	return s
+	return c.Field + ": " + cmp.Or(c.Old, `""`) + " → " + cmp.Or(c.New, `""`)
 }
 
 // DiffOptions are the options of [Diff].

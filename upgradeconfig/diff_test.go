@@ -87,9 +87,7 @@ func TestDiff(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := upgradeconfig.Diff(tt.current, tt.specs, tt.o)
-			if got.Kind != tt.want {
-				t.Errorf("%s (%s), want %s", got.Kind, got.Reason, tt.want)
-			}
+			checktest.Equal(t, tt.want, got.Kind, "%s (%s)", got.Kind, got.Reason)
 			checktest.SameIn(t, "changes", tt.changes, got.Changes)
 			if got.Reason == "" {
 				t.Error("no reason")
@@ -245,7 +243,7 @@ func TestInferChannel(t *testing.T) {
 	} {
 		got, err := upgradeconfig.InferChannel(tt.group, tt.version)
 		var typed *upgradeconfig.ChannelError
-		if !asError(err, &typed) || got != "" {
+		if !errors.As(err, &typed) || got != "" {
 			t.Errorf("%q %q: %q, %v", tt.group, tt.version, got, err)
 			continue
 		}
@@ -257,7 +255,7 @@ func TestInferChannel(t *testing.T) {
 			t.Error(typed)
 		}
 		typed.PolicyID = "p-7"
-		contains(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")
+		checktest.Has(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")
 	}
 }
 

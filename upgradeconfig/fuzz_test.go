@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -27,9 +28,7 @@ func FuzzUpgradeConfig(f *testing.F) {
 			return
 		}
 		kind := upgradeconfig.Diff(c, []upgradeconfig.Spec{c.Spec}, upgradeconfig.DiffOptions{Update: true}).Kind
-		if want := c.DeletionTimestamp == nil; (kind == "") != want {
-			t.Fatalf("%s", kind)
-		}
+		checktest.Equal(t, c.DeletionTimestamp == nil, kind == "", "%s", kind)
 		upgradeconfig.InProgress(c)
 		once := again(t, c)
 		if d := cmp.Diff(once, again(t, once)); d != "" || once.Spec != c.Spec {

@@ -26,7 +26,7 @@ const (
 	maxMessage = 32 << 10
 )
 
-// SetEntry replaces the entry of that version where it is, or puts a new one
+// SetEntry replaces the entry of that version in place, or puts a new one
 // first. It keeps a copy of e. Of more than 100 entries the last ones, which
 // are the oldest, are dropped.
 func (s *Status) SetEntry(e HistoryEntry) {
@@ -66,7 +66,7 @@ func (e *HistoryEntry) Condition(t ConditionType) (Condition, bool) {
 	return e.Conditions[i].clone(), true
 }
 
-// SetCondition replaces the condition of that type where it is, or puts a new
+// SetCondition replaces the condition of that type in place, or puts a new
 // one first. It sets LastProbeTime to now, and LastTransitionTime to now or, if
 // the status stays as it was, to what it was. It reports whether the condition
 // is new or its status, reason or message changed. A message of more than 32

@@ -19,13 +19,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-func asError[E error](err error, target *E) bool { return errors.As(err, target) }
-
-func contains(t *testing.T, got, want string) {
-	t.Helper()
-	checktest.Has(t, got, want)
-}
-
 func TestHistory(t *testing.T) {
 	var s upgradeconfig.Status
 	if _, ok := s.Entry("4.20.3"); ok || s.Phase("4.20.3") != upgradeconfig.PhaseUnknown {

@@ -132,7 +132,7 @@ func (m *Manager) SyncNow() {
 }
 
 // Run syncs until ctx ends, and returns the error of ctx promptly then, all its
-// goroutines gone. It makes the first sync after FirstSync, the next ones after
+// goroutines ended. It makes the first sync after FirstSync, the next ones after
 // Interval, or after Backoff while they fail; one success resets the back-off. Each
 // wait is jittered. With FromConfig it waits for a ConfigMap that reports how often
 // to sync, and reads it every minute until then. Run fails at once if the Manager

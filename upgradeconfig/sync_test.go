@@ -143,9 +143,7 @@ func TestSyncCreates(t *testing.T) {
 	}
 	b.calls.want(t, getIt, getIt, getIt)
 	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced)
-	if again := b.stored(t); again.ResourceVersion != got.ResourceVersion {
-		t.Error("the object was written")
-	}
+	checktest.Equal(t, got.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 }
 
 func TestSyncReplaces(t *testing.T) {
@@ -231,12 +229,10 @@ func TestSyncHolds(t *testing.T) {
 			if !r.Differs() {
 				t.Error("a held change stops an upgrade that is about to start")
 			}
-			contains(t, r.Action.Reason, "its upgrade is in progress")
+			checktest.Has(t, r.Action.Reason, "its upgrade is in progress")
 			b.calls.want(t, tt.calls...)
 			b.wantEvents(t, upgradeconfig.EventHeld, upgradeconfig.EventSynced)
-			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-				t.Errorf("%s: the object was written", name)
-			}
+			checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "%s: the object was written", name)
 		}
 	}
 
@@ -255,10 +251,8 @@ func TestSyncHolds(t *testing.T) {
 	b.calls.around = failAt(func(call memory.Call) bool { return call.GVK.Kind == "ClusterVersion" }, errors.New("broken"))
 	_, err := b.manager(policies(), keep).Sync(t.Context())
 	checktest.ErrorIs(t, upgradeconfig.ErrClusterVersion, err)
-	contains(t, err.Error(), "broken")
-	if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-		t.Error("the object was written")
-	}
+	checktest.ErrorHas(t, "broken", err)
+	checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 }
 
 type around = func(ctx context.Context, n int, call memory.Call, do func(context.Context) error) error
@@ -334,16 +328,14 @@ func TestSyncFailures(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if err != nil {
-				contains(t, err.Error(), tt.text)
+				checktest.ErrorHas(t, tt.text, err)
 				if r.Changed {
 					t.Error("a failed sync says changed")
 				}
 				b.wantEvents(t)
 			}
 			b.calls.want(t, tt.calls...)
-			if got := b.stored(t); (got != nil) != tt.there {
-				t.Errorf("there: %v", got != nil)
-			}
+			checktest.Equal(t, tt.there, b.stored(t) != nil, "there")
 			if b.calls.around = nil; tt.after != "" {
 				mustSync(t, m, tt.after, true)
 				mustSync(t, m, "", false)
@@ -377,7 +369,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 		if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) || time.Since(start) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
-		contains(t, err.Error(), "example.com/wait")
+		checktest.ErrorHas(t, "example.com/wait", err)
 		want := []string{getIt, deleteIt}
 		for range 13 { // at once, then every 5 s up to 60 s
 			want = append(want, getIt)
@@ -550,11 +542,11 @@ func TestFromConfig(t *testing.T) {
 	write("")
 	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: elsewhere}")
-	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) || !strings.Contains(err.Error(), "invalid configManager spec provider type defined") {
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*upgradeconfig.ConfigError)) || !strings.Contains(err.Error(), "invalid configManager spec provider type defined") {
 		t.Errorf("%v", err)
 	}
 	write("configManager: [")
-	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) {
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*upgradeconfig.ConfigError)) {
 		t.Errorf("%v", err)
 	}
 	// The interval and the windows are not a sync's business.
@@ -675,9 +667,7 @@ func TestLocal(t *testing.T) {
 			for range 3 {
 				mustSync(t, m, "", false)
 			}
-			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-				t.Error("the object was written")
-			}
+			checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 			got, err := local.Policies(t.Context())
 			want := []upgradeconfig.Policy{{ID: upgradeconfig.Name, Spec: specA, NextRun: at(specA.UpgradeAt)}}
 			if d := cmp.Diff(want, got); err != nil || d != "" {

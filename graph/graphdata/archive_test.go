@@ -129,9 +129,7 @@ func TestOpenArchiveToItsEnd(t *testing.T) {
 	for at := head; at < len(good); at++ {
 		bad := slices.Clone(good)
 		bad[at] ^= 1
-		if open(bad) == nil {
-			t.Errorf("byte %d of %d can change", at, len(good))
-		}
+		checktest.Fails(t, open(bad), "byte %d of %d can change", at, len(good))
 	}
 	for name, data := range map[string][]byte{
 		"without its checksum":  good[:len(good)-8],
@@ -139,9 +137,7 @@ func TestOpenArchiveToItsEnd(t *testing.T) {
 		"with data in the file": zip(append(slices.Clone(tarred.Bytes()), "more"...)),
 		"with another archive":  append(slices.Clone(good), good...),
 	} {
-		if open(data) == nil {
-			t.Errorf("an archive %s opens", name)
-		}
+		checktest.Fails(t, open(data), "an archive %s opens", name)
 	}
 }
 
@@ -201,9 +197,7 @@ func TestWriteArchive(t *testing.T) {
 		t.Errorf("a tree with files that nobody reads: %v", err)
 	}
 	delete(fsys, "version")
-	if err := graphdata.WriteArchive(&first, fsys); err == nil {
-		t.Error("a tree without a version is archived")
-	}
+	checktest.Fails(t, graphdata.WriteArchive(&first, fsys), "a tree without a version is archived")
 }
 
 // TestRealArchive: the real tree is the same from its archive.

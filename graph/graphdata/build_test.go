@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,9 +104,7 @@ func TestBuildWorkedExample(t *testing.T) {
 		{"stable-1.1", "amd64", nil},
 		{"candidate-1.1", "arm64", nil},
 	} {
-		if diff := cmp.Diff(c.want, picture(s.Graph(c.channel, c.arch))); diff != "" {
-			t.Errorf("%s for %s: -want +got\n%s", c.channel, c.arch, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s for %s", c.channel, c.arch), c.want, picture(s.Graph(c.channel, c.arch)))
 	}
 	checktest.Same(t, []string{"amd64", "s390x"}, s.Arches())
 	checktest.Same(t, []string{"candidate-1.1", "fast-1.1"}, s.Channels("amd64"))
@@ -277,9 +276,8 @@ func TestFull(t *testing.T) {
 		`"conditionalEdges":[{"edges":[{"from":"1.0.1+amd64","to":"1.1.0+amd64"},{"from":"1.0.9+amd64","to":"1.1.0+amd64"}],"risks":[{"url":"https://example.com/R","name":"R","message":"R.","matchingRules":[{"type":"PromQL","promql":{"promql":"up > 0"}}]}]}]}`
 	checktest.Same(t, want, string(text))
 	empty, err := build(t, &graphdata.Tree{}, nil, graphdata.BuildOptions{}).Full().MarshalJSON()
-	if err != nil || string(empty) != `{"nodes":[],"edges":[],"conditionalEdges":[]}` {
-		t.Errorf("%s, %v", empty, err)
-	}
+	checktest.OK(t, err)
+	checktest.Equal(t, `{"nodes":[],"edges":[],"conditionalEdges":[]}`, string(empty), "%s", empty)
 }
 
 // encoded are all graphs of a snapshot.
@@ -291,4 +289,35 @@ func encoded(s *graphdata.Snapshot) []byte {
 		}
 	}
 	return all.Bytes()
+}
+
+// TestRevision: a revision stays whatever the order of the input, and changes with
+// anything that is served.
+func TestRevision(t *testing.T) {
+	tree, releases := worked()
+	s := build(t, tree, releases, graphdata.BuildOptions{})
+	first := s.Revision()
+	if len(first) != 32 || s.Nodes() != 4 {
+		t.Errorf("%q, %d nodes", first, s.Nodes())
+	}
+	tree, releases = worked()
+	slices.Reverse(releases)
+	slices.Reverse(tree.Channels)
+	checktest.Equal(t, first, build(t, tree, releases, graphdata.BuildOptions{}).Revision(), "in another order")
+	for name, change := range map[string]func(*graphdata.Tree, []graphdata.Release){
+		"image":       func(_ *graphdata.Tree, r []graphdata.Release) { r[0].Image = "other" },
+		"metadata":    func(_ *graphdata.Tree, r []graphdata.Release) { r[0].Metadata["a"] = "b" },
+		"predecessor": func(_ *graphdata.Tree, r []graphdata.Release) { r[1].Previous = nil },
+		"version":     func(_ *graphdata.Tree, r []graphdata.Release) { r[0].Version = "1.0.0-rc.0" },
+		"arch":        func(_ *graphdata.Tree, r []graphdata.Release) { r[3].Arch = "arm64" },
+		"channel":     func(tree *graphdata.Tree, _ []graphdata.Release) { tree.Channels[0].Name = "stable-1.1" },
+		"drop":        func(tree *graphdata.Tree, _ []graphdata.Release) { tree.Drops = nil },
+		"risk":        func(tree *graphdata.Tree, _ []graphdata.Release) { tree.Risks[0].Risk.Message = "other" },
+	} {
+		tree, releases := worked()
+		change(tree, releases)
+		if build(t, tree, releases, graphdata.BuildOptions{}).Revision() == first {
+			t.Errorf("%s: one revision", name)
+		}
+	}
 }

@@ -73,9 +73,7 @@ func TestWorkedExampleFull(t *testing.T) {
 			{"fast-1.1", "amd64", []string{"1.0.1", "1.1.0", "1.0.1 → 1.1.0 [R]"}},
 			{"fast-1.1", "s390x", nil},
 		} {
-			if diff := cmp.Diff(c.want, picture(s.Graph(c.channel, c.arch))); diff != "" {
-				t.Errorf("compat %v: %s for %s: -want +got\n%s", compat, c.channel, c.arch, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("compat %v: %s for %s", compat, c.channel, c.arch), c.want, picture(s.Graph(c.channel, c.arch)))
 		}
 	}
 }
@@ -207,9 +205,7 @@ func TestAbstractTarget(t *testing.T) {
 			t.Errorf("compat %v: -want +got\n%s", compat, diff)
 		}
 		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), []string{"1.0.0"}, picture(s.Graph("a-1", "amd64")))
-		if diff := cmp.Diff([]string{"blocked-edges/a.yaml", "blocked-edges/b.yaml"}, s.Report().UnknownTargets); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), []string{"blocked-edges/a.yaml", "blocked-edges/b.yaml"}, s.Report().UnknownTargets)
 	}
 	first.Metadata[graph.MetadataNextRemove] = "1.0.1"
 	for compat, want := range map[bool][]string{false: nil, true: {"1.0.0+amd64 → 1.0.1+amd64 [A]"}} {

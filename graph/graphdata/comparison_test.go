@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // fullLines are the nodes and edges of a whole graph, as those of plain.
@@ -156,21 +156,15 @@ func TestComparison(t *testing.T) {
 		for _, peer := range []bool{false, true} {
 			want := readPlainly(tree, releases, peer)
 			s, err := graphdata.Build(tree, rapid.Permutation(releases).Draw(t, "releases"), graphdata.BuildOptions{Compat: peer})
-			if (err != nil) != (want == nil) {
-				t.Fatalf("peer %v: %v; the plain reading fails: %v", peer, err, want == nil)
-			}
+			checktest.Equal(t, want == nil, err != nil, "peer %v: %v; the plain reading fails", peer, err)
 			if err != nil {
 				continue
 			}
 			built++
-			if diff := cmp.Diff(want.lines(), fullLines(s.Full())); diff != "" {
-				t.Fatalf("peer %v: -plain +built\n%s", peer, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("peer %v: -plain +built", peer), want.lines(), fullLines(s.Full()))
 			for _, channel := range []string{"a-1", "b-0", "plain", "a"} {
 				for _, arch := range []string{"amd64", "s390x", "64", "arm64"} {
-					if diff := cmp.Diff(want.served(channel, arch), servedLines(s.Graph(channel, arch))); diff != "" {
-						t.Fatalf("peer %v: %s on %s: -plain +built\n%s", peer, channel, arch, diff)
-					}
+					checktest.SameIn(t, fmt.Sprintf("peer %v: %s on %s: -plain +built", peer, channel, arch), want.served(channel, arch), servedLines(s.Graph(channel, arch)))
 				}
 			}
 		}

@@ -7,10 +7,10 @@ import (
 
 // Where reading is stricter than the update service, Compat does what that does:
 //
-//   - Of files, those whose extension holds ya+ml anywhere are read (select.go).
+//   - Of files, those whose extension holds ya+ml anywhere are read (load.go).
 //   - A file that is not understood is ignored: its channel vanishes, or the
 //     updates that it blocks stay open. The problem is an error, and Load returns
-//     the tree all the same.
+//     the tree nevertheless.
 //   - Unknown keys count only in a file of blocked-edges that is not a risk, which
 //     is then ignored. What an update service does not read may be anything: the
 //     feeder and the tombstones of a channel, fixedIn and autoExtend, what a rule
@@ -24,7 +24,7 @@ import (
 //
 // Not even Compat can use an expression that Go cannot compile, or that means
 // something else in Go: its file is ignored. A list or map as from, which crashes
-// the service, is treated likewise.
+// the service, is treated the same way.
 
 const compatIdentifier = `[0-9A-Za-z]+(-[0-9A-Za-z]+)*`
 

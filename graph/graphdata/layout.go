@@ -35,7 +35,7 @@ type Layout struct {
 	Name string
 	// Repository is what images are pulled from, e.g.
 	// "registry.example.com/ocp/release": the pull spec of a release is that and
-	// its digest. Empty: there are no pull specs, see BuildOptions.Image.
+	// its digest. Empty: releases have no pull spec, see BuildOptions.Image.
 	Repository string
 	// MaxBytes is how many bytes the layers that are read of all images may have
 	// together, uncompressed; the default is 64 GiB.

@@ -113,9 +113,7 @@ func TestLimits(t *testing.T) {
 		{Limit: "levels of nested YAML", Default: 16, Bytes: mib, Run: loading(deep, "levels of nested YAML", 16)},
 		{Limit: "bytes of a regular expression", Default: 1024, Bytes: mib, Run: func(t *testing.T) int64 {
 			_, err := graphdata.Load(t.Context(), expression, graphdata.LoadOptions{})
-			if err == nil || !strings.Contains(err.Error(), "more than 1024 bytes of a regular expression") {
-				t.Errorf("%.300v", err)
-			}
+			checktest.ErrorHas(t, "more than 1024 bytes of a regular expression", err)
 			return 0
 		}},
 	})

@@ -5,11 +5,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
@@ -219,4 +226,98 @@ func (l *loader) add(p Problem) {
 		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: "there are more problems than are listed", Warning: true,
 			Err: &LimitError{What: limitProblems, Max: int64(l.limits.MaxProblems)}})
 	}
+}
+
+// compatExtension is what the update service asks of extensions: anywhere in it.
+var compatExtension = regexp.MustCompile(`ya+ml`)
+
+// chosen reports whether a file of a directory is one to read. The others are
+// problems of a severity, unless they are expected.
+func (l *loader) chosen(name string, warn bool) bool {
+	extension, has := extensionOf(path.Base(name))
+	if l.opts.Compat && has && compatExtension.MatchString(extension) {
+		return true
+	}
+	p := unreadEntry(name, false)
+	if p == nil {
+		return has && extension == "yaml"
+	}
+	p.Warning = warn
+	l.add(*p)
+	return false
+}
+
+// unreadEntry returns the problem of an entry that neither is read nor may be
+// there; nil if it is read or expected.
+func unreadEntry(name string, directory bool) *Problem {
+	base := path.Base(name)
+	extension, has := extensionOf(base)
+	p := &Problem{File: name}
+	switch {
+	case directory && strings.HasPrefix(base, "."), !directory && expected(base), !directory && has && extension == "yaml":
+		return nil
+	case directory:
+		p.Rule, p.Message = ruleDirectory, "is a directory, whose files are not read"
+	case has:
+		p.Rule, p.Message = ruleInvalidExtension, fmt.Sprintf("has an invalid extension %q", extension)
+	default:
+		p.Rule, p.Message = ruleMissingExtension, "is missing an extension"
+	}
+	return p
+}
+
+// expected reports whether a file that is not read is as it should be.
+func expected(base string) bool {
+	return base == "README.md" || base == "OWNERS" || strings.HasPrefix(base, ".")
+}
+
+// extensionOf returns what follows the last dot of a name. A dot at the beginning
+// does not count.
+func extensionOf(base string) (extension string, has bool) {
+	i := strings.LastIndexByte(base, '.')
+	if i <= 0 {
+		return "", false
+	}
+	return base[i+1:], true
+}
+
+// newestSchema is the newest schema version of trees that [Load] knows. Those
+// with the same major are read, newer ones with warnings.
+const newestSchema = "1.2.0"
+
+var schemaVersion = semver.MustParse(newestSchema)
+
+// loadVersion reads the file version, without which there is no tree.
+func (l *loader) loadVersion() error {
+	const name = "version"
+	fatal := func(rule string, err error) {
+		l.fatal = true
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
+	}
+	text, stop, err := l.read(name)
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		fatal(ruleRead, fmt.Errorf("Reading %q: %w", name, err)) //nolint:staticcheck // in the words of the update service
+		return nil
+	}
+	version := strings.TrimSpace(string(text))
+	l.tree.SchemaVersion = version
+	read := version
+	if l.opts.Compat {
+		read = compatNumbers(version)
+	}
+	v, err := graph.ParseVersion(read)
+	switch {
+	case err != nil:
+		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted), Malformed: true})
+	case v.Major() != schemaVersion.Major():
+		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted)})
+	case v.Minor() > schemaVersion.Minor():
+		l.newer = true
+		l.add(Problem{File: name, Rule: ruleSchemaNewer, Warning: true,
+			Message: fmt.Sprintf("%s is newer than %s: what it adds is not understood", bounded.Text(version, bounded.MaxQuoted), newestSchema)})
+	}
+	return nil
 }

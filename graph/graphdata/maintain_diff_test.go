@@ -168,12 +168,8 @@ func TestDiffProperties(t *testing.T) {
 				is = effectOf(b)
 			}
 			was.apply(t, changes)
-			if diff := cmp.Diff(is, was, cmp.AllowUnexported(effect{})); diff != "" {
-				t.Fatalf("-want +got\n%s", diff)
-			}
-			if diff := cmp.Diff(sortUpdates(reversed(changes)), sortUpdates(maintain.Diff(pair[1], pair[0]))); diff != "" {
-				t.Fatalf("the way back: -want +got\n%s", diff)
-			}
+			checktest.Same(t, is, was, cmp.AllowUnexported(effect{}))
+			checktest.SameIn(t, "the way back", sortUpdates(reversed(changes)), sortUpdates(maintain.Diff(pair[1], pair[0])))
 			for _, n := range changes.Nodes {
 				if n.Was != nil && n.Is != nil && text(n.Was) == text(n.Is) {
 					t.Fatalf("%+v does not change", n)
@@ -187,9 +183,7 @@ func TestDiffProperties(t *testing.T) {
 					t.Fatalf("%+v does not change", u)
 				}
 			}
-			if changes.Empty() != (changes.String() == "") {
-				t.Fatalf("empty %v: %s", changes.Empty(), changes)
-			}
+			checktest.Equal(t, changes.String() == "", changes.Empty(), "empty %v: %s", changes.Empty(), changes)
 		}
 		if c := maintain.Diff(a, a); !c.Empty() {
 			t.Fatalf("a graph differs from itself:\n%s", c)

@@ -3,6 +3,7 @@ package graphdata
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ func Collect(ctx context.Context, sources ...ReleaseSource) ([]Release, []Proble
 // List is a source of releases in memory.
 type List []Release
 
-// Releases implements [ReleaseSource]. There are no errors.
+// Releases implements [ReleaseSource], without errors.
 func (l List) Releases(context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
 		for _, r := range l {
@@ -97,9 +98,7 @@ func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 			}
 			source := fmt.Sprintf("%s:%d", l.Name, number)
 			r, err := decodeLine(scanner.Bytes())
-			if r.Source == "" {
-				r.Source = source
-			}
+			r.Source = cmp.Or(r.Source, source)
 			if err != nil {
 				r = Release{Source: source}
 			}
@@ -213,4 +212,26 @@ func readPayload(payload fs.FS) (Release, error) {
 		r.Metadata[key] = value
 	}
 	return r, nil
+}
+
+// Release is a release image, or a node of a stored graph: the input of a graph
+// beside the tree. Its identity is the digest, never a tag.
+type Release struct {
+	// Version is the release's version. Where Arch is set, its build does not
+	// matter.
+	Version string `json:"version"`
+	// Arch is a Go architecture, or "multi". Empty: version and metadata stay as
+	// they are.
+	Arch string `json:"arch,omitempty"`
+	// Image is the pull spec, Digest the image's; empty if it is not known.
+	Image  string `json:"image,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Previous and Next are the versions that may update to the release, and that
+	// it may update to.
+	Previous []string `json:"previous,omitempty"`
+	Next     []string `json:"next,omitempty"`
+	// Metadata go into the graph.
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// Source says where the release was read, for errors and problems.
+	Source string `json:"source,omitempty"`
 }

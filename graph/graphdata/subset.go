@@ -15,7 +15,7 @@ import (
 //
 // Channels that none of the versions is in go, unless they feed one that stays;
 // they are empty then. Files keep their names and lines, so problems of the tree
-// do not. The tree is not changed; the other one shares parts of it.
+// do not. The tree is not changed; the result shares parts of it.
 func Subset(tree *Tree, versions []string) *Tree {
 	s := subset{builds: map[string]map[string]bool{}}
 	for _, v := range versions {

@@ -75,7 +75,7 @@ type naming struct {
 
 // Why returns the causes of an update on an architecture: who declares it, what
 // removes it, under which risks it is, in this order. The versions may be with or
-// without their builds. There are none for an update that nobody declares, nor for
+// without their builds. The result is nil for an update that nobody declares, and for
 // versions that the graph does not have.
 //
 // Channels are not a cause: an update is served in those that hold both versions.
@@ -97,7 +97,7 @@ func (s *Snapshot) Why(from, to, arch string) []Cause {
 	return causes
 }
 
-// find returns the node of a version on an architecture, -1 if there is none.
+// find returns the node of a version on an architecture, or -1.
 func (s *Snapshot) find(version, arch string) int {
 	at := slices.IndexFunc(s.nodes, func(n node) bool {
 		return n.base == inside.WithoutBuild(version) && n.build == arch
@@ -163,7 +163,7 @@ func (s *Snapshot) edits(effect string, f, t int, previous, next string) (causes
 			}
 			return inside.WithoutBuild(item) == other.base && other.build == at.arch
 		}
-		for _, c := range s.said(e.at, e.key) {
+		for _, c := range s.parts(e.at, e.key) {
 			if slices.ContainsFunc(inside.SplitList(c.Value), names) {
 				c.Effect = effect
 				causes = append(causes, c)
@@ -173,9 +173,9 @@ func (s *Snapshot) edits(effect string, f, t int, previous, next string) (causes
 	return causes
 }
 
-// said returns the parts of a list in the metadata of a node: what a release says,
+// parts returns the parts of a list in the metadata of a node: what a release says,
 // and behind it what each line of raw/metadata.json adds.
-func (s *Snapshot) said(i int, key string) (parts []Cause) {
+func (s *Snapshot) parts(i int, key string) (parts []Cause) {
 	own := s.nodes[i].metadata[key]
 	for _, e := range slices.Backward(s.reasons.raw[i]) {
 		if e.Key == key {

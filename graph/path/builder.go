@@ -103,10 +103,7 @@ func (b *builder) nodes() error {
 	var errs []error
 	for c := range b.n.channels {
 		ch := &b.n.channels[c]
-		ch.local = make([]int32, len(b.n.versions))
-		for i := range ch.local {
-			ch.local[i] = -1
-		}
+		ch.local = slices.Repeat([]int32{-1}, len(b.n.versions))
 		for i := range ch.Graph.Nodes() {
 			r, err := ch.Graph.Release(i)
 			at := b.n.index[r.Version]

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ const (
 	notInGraph        = "NotInGraph"        // no channel's graph has the release
 	notInChannel      = "NotInChannel"      // other channels have it
 	wrongArchitecture = "WrongArchitecture" // it is there for another architecture
-	noEdge            = "NoEdge"            // no update leads from the one to the other
+	noEdge            = "NoEdge"            // no update leads from From to To
 	filtered          = "Filtered"          // the policy leaves the version out
 	blockedByRisk     = "Risk"              // the policy does not allow the risks
 )
@@ -64,7 +65,7 @@ type Explanation struct {
 	// Downgrade: To is the lower version. SkipsMinor: a minor lies between.
 	Downgrade  bool `json:"downgrade,omitempty"`
 	SkipsMinor bool `json:"skipsMinor,omitempty"`
-	// Edge is the update itself, nil if there is no edge.
+	// Edge is the update itself, nil without an edge.
 	Edge *Hop `json:"edge,omitempty"`
 	// Via is the shortest path where the update is blocked, and NoPath explains why
 	// there is none.
@@ -257,12 +258,7 @@ func architectureFault(graphs, cluster string, r configv1.Release) string {
 	return ""
 }
 
-func orUnknown(arch string) string {
-	if arch == "" {
-		return "a single architecture"
-	}
-	return arch
-}
+func orUnknown(arch string) string { return cmp.Or(arch, "a single architecture") }
 
 // channelsKnown lists the channels that have a release, by graph or metadata.
 func (n *Network) channelsKnown(node int32) []string {

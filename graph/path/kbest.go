@@ -52,7 +52,7 @@ func (s *search) kBest(from int32, k int) [][]int32 {
 		all = s.measure(nil)
 	}
 	root := &prefix{edge: -1, progress: s.start(from)}
-	queue := &prefixQueue{s: s}
+	waiting := &queue[*prefix]{less: (*prefix).less}
 	at := root
 	var paths [][]int32
 	for len(paths) < k {
@@ -65,15 +65,15 @@ func (s *search) kBest(from int32, k int) [][]int32 {
 			if len(choices) > 0 {
 				// The best choice is as good as its parent was, so it is next.
 				at = choices[0]
-				queue.pushSiblings(choices)
+				pushFirst(waiting, choices[1:])
 			}
 		}
 		if at == nil {
-			if queue.Len() == 0 {
+			if waiting.Len() == 0 {
 				break
 			}
-			at = heap.Pop(queue).(*prefix)
-			queue.pushSiblings(append([]*prefix{at}, at.siblings...))
+			at = heap.Pop(waiting).(*prefix)
+			pushFirst(waiting, at.siblings)
 		}
 	}
 	return paths
@@ -116,26 +116,18 @@ func (p *prefix) edges() []int32 {
 	return edges
 }
 
-// prefixQueue is a heap of beginnings, the best first. Of siblings only the
-// best is in it.
-type prefixQueue struct {
-	s     *search
-	items []*prefix
-}
-
-func (q *prefixQueue) pushSiblings(choices []*prefix) {
-	if len(choices) < 2 {
-		return
+// pushFirst adds the first of some siblings to the queue, which waits for the rest.
+func pushFirst(waiting *queue[*prefix], siblings []*prefix) {
+	if len(siblings) > 0 {
+		siblings[0].siblings = siblings[1:]
+		heap.Push(waiting, siblings[0])
 	}
-	next := choices[1]
-	next.siblings = choices[2:]
-	heap.Push(q, next)
 }
 
-func (q *prefixQueue) Len() int { return len(q.items) }
-
-func (q *prefixQueue) Less(i, j int) bool {
-	a, b := q.items[i], q.items[j]
+// less orders the beginnings in the queue, the best first. Of siblings only the
+// best is in it.
+func (p *prefix) less(b *prefix) bool {
+	a := p
 	if c := a.compare(b); c != 0 {
 		return c < 0
 	}
@@ -151,12 +143,4 @@ func (q *prefixQueue) Less(i, j int) bool {
 		a, b = a.parent, b.parent
 	}
 	return a.progress.node > b.progress.node
-}
-
-func (q *prefixQueue) Swap(i, j int) { q.items[i], q.items[j] = q.items[j], q.items[i] }
-func (q *prefixQueue) Push(x any)    { q.items = append(q.items, x.(*prefix)) }
-func (q *prefixQueue) Pop() any {
-	last := q.items[len(q.items)-1]
-	q.items = q.items[:len(q.items)-1]
-	return last
 }

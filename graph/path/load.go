@@ -49,7 +49,7 @@ func Load(ctx context.Context, places []string, o LoadOptions) ([]ChannelGraph, 
 }
 
 // ChannelsWith names the channels of folders and services among places that hold a
-// version, besides the Channels of the options: to say where it is when those do
+// version, in addition to the Channels of the options: to say which have it when those do
 // not hold it. Channels that cannot be read are left out. It is for the path of an
 // error: of a service it asks for every channel that its releases name.
 func (o LoadOptions) ChannelsWith(ctx context.Context, places []string, version string) []string {

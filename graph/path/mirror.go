@@ -65,7 +65,7 @@ type MirrorPlan struct {
 	Ways []Way `json:"ways"`
 	// Releases are sorted by architecture and version.
 	Releases []MirrorRelease `json:"releases"`
-	// Ranges cover the releases of the plan and no other.
+	// Ranges cover exactly the releases of the plan.
 	Ranges []MirrorRange `json:"ranges"`
 	// GraphData is the address of the graph-data archive, from which an update
 	// service serves the plan's ways.
@@ -107,7 +107,7 @@ const graphDataArchive = "https://api.openshift.com/api/upgrades_info/graph-data
 // want has its way. Networks differ in architecture, as those of [ByArchitecture].
 //
 // The errors are a [*WantError] for each want without a way, joined; two networks
-// of one architecture; or the context's. There is no plan then.
+// of one architecture; or the context's. The plan is nil then.
 func Mirror(ctx context.Context, networks []*Network, wants []Want) (*MirrorPlan, error) {
 	byArch := map[string]*mirrorNetwork{}
 	var order []*mirrorNetwork

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -146,20 +147,15 @@ func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (
 
 // ByArchitecture builds a network for each architecture, sorted by its name.
 // Errors are those of [NewNetwork], joined, each with its architecture; the other
-// networks are there all the same.
+// networks are returned nevertheless.
 func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) ([]*Network, error) {
 	byArch := map[string][]ChannelGraph{}
 	for _, g := range graphs {
 		byArch[g.Arch] = append(byArch[g.Arch], g)
 	}
-	var archs []string
-	for arch := range byArch {
-		archs = append(archs, arch)
-	}
-	slices.Sort(archs)
 	var networks []*Network
 	var errs []error
-	for _, arch := range archs {
+	for _, arch := range slices.Sorted(maps.Keys(byArch)) {
 		n, err := NewNetwork(ctx, o, byArch[arch]...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("architecture %q: %w", arch, err))

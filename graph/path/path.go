@@ -161,7 +161,7 @@ func (n *Network) hop(e *edge) Hop {
 }
 
 // chooseChannels chooses a channel for each hop with the fewest changes: it stays
-// where it is for as long as that costs nothing, else takes the newest.
+// in its channel for as long as that costs nothing, else takes the newest.
 func (n *Network) chooseChannels(edges []int32) []int32 {
 	chosen := make([]int32, len(edges))
 	if len(edges) == 0 {
@@ -171,10 +171,7 @@ func (n *Network) chooseChannels(edges []int32) []int32 {
 	count := len(n.channels)
 	ahead := make([][]int32, len(edges))
 	for i := len(edges) - 1; i >= 0; i-- {
-		ahead[i] = make([]int32, count)
-		for c := range ahead[i] {
-			ahead[i][c] = noWay
-		}
+		ahead[i] = slices.Repeat([]int32{noWay}, count)
 		least := int32(0)
 		if i+1 < len(edges) {
 			least = slices.Min(ahead[i+1])

@@ -352,9 +352,7 @@ func checkReach(t *rapid.T, n *path.Network, ref *reference, policy path.Policy,
 	if !slices.Equal(got, want) {
 		t.Fatalf("from %s: %v, want %v", from, got, want)
 	}
-	if latest, err := n.Latest(from, "", policy); err != nil || latest.Version != highest {
-		t.Fatalf("latest from %s: %v, %v, want %s", from, latest.Version, err, highest)
-	}
+	checktest.Equal(t, highest, checktest.Get(n.Latest(from, "", policy))(t).Version, "latest from %s", from)
 }
 
 func checkNoPath(t *rapid.T, ref *reference, policy path.Policy, from, to string, err error) {
@@ -411,9 +409,7 @@ func checkHops(t *rapid.T, ref *reference, policy path.Policy, p *path.Path) {
 func checkExplanation(t *rapid.T, n *path.Network, ref *reference, policy path.Policy, from, to string) {
 	x := checktest.Must(n.Explain(path.ExplainQuery{From: from, To: to, Policy: policy}))
 	if from == to {
-		if x.Block != "SameVersion" {
-			t.Fatalf("%s: %+v", from, x)
-		}
+		checktest.Equal(t, "SameVersion", x.Block, "%s: %+v", from, x)
 		return
 	}
 	e, exists := ref.edges[[2]string{from, to}]
@@ -466,9 +462,7 @@ func TestControlPlaneOnlyProperty(t *testing.T) {
 		}
 		plan, err := n.ControlPlaneOnly("4.2.0", "4.4.1", path.ControlPlaneOnlyOptions{})
 		if fewest == 100 {
-			if !errors.Is(err, path.ErrNoPath) {
-				t.Fatalf("%v, %v, want no path", plan, err)
-			}
+			checktest.ErrorIs(t, path.ErrNoPath, err)
 			return
 		}
 		if err != nil || !slices.Equal(plan.Path.Versions(), best.versions) || len(plan.Intermediate) != fewest {

@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
-
-	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -54,14 +52,11 @@ func TestPathOrders(t *testing.T) {
 			}
 			p, err := n.ShortestPath(from, "1.2.0", test.p)
 			if test.want == "" {
-				if !errors.Is(err, path.ErrNoPath) {
-					t.Fatalf("%v, %v", p, err)
-				}
+				checktest.ErrorIs(t, path.ErrNoPath, err)
 				return
 			}
-			if err != nil || p.String() != test.want {
-				t.Fatalf("%v, %v, want %s", p, err, test.want)
-			}
+			checktest.OK(t, err)
+			checktest.Equal(t, test.want, p.String(), "%v", p)
 		})
 	}
 }
@@ -97,9 +92,7 @@ func TestPathEnds(t *testing.T) {
 	for _, r := range n.Heads() {
 		heads = append(heads, r.Version)
 	}
-	if !slices.Equal(heads, []string{"1.3.0", "1.1.0"}) {
-		t.Error(heads)
-	}
+	checktest.Same(t, []string{"1.3.0", "1.1.0"}, heads)
 	low, high, err := n.Bounds("c")
 	if err != nil || low.Version != "1.0.0" || high.Version != "1.3.0" {
 		t.Error(low, high, err)
@@ -171,9 +164,7 @@ func TestPathQueryErrors(t *testing.T) {
 	if _, err := n.ShortestPath("1.0.1", "1.0.2", path.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) || !strings.Contains(err.Error(), "1.0.1") || !strings.Contains(err.Error(), "1.0.2") {
 		t.Error(err)
 	}
-	if _, err := n.Latest("1.0.0", "1", path.Policy{}); err == nil {
-		t.Error("a minor that is none")
-	}
+	checktest.Fails(t, checktest.Err(n.Latest("1.0.0", "1", path.Policy{})), "a minor that is none")
 	if p, err := n.Paths("1.0.0", "1.0.0", 3, path.Safest, path.Policy{}); err != nil || len(p) != 1 || p[0].String() != "1.0.0" {
 		t.Error(p, err)
 	}
@@ -202,9 +193,7 @@ func TestInvalidMetadataAreWithheld(t *testing.T) {
 		if x != nil && !strings.Contains(x.Detail, "URL is not a string: 1") {
 			t.Errorf("%s: %s", name, x.Detail)
 		}
-		if _, err := n.ShortestPath("4.1.0", "4.1.2", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.1.2", path.Policy{})))
 		p, err := n.ShortestPath("4.1.0", "4.1.2", path.Policy{Edges: path.AnyEdge})
 		if err != nil || p.String() != "4.1.0 -> 4.1.1 -> 4.1.2" || p.Unknown != 1 {
 			t.Errorf("%s: %v, %v", name, p, err)
@@ -261,9 +250,7 @@ func TestUnionOfChannels(t *testing.T) {
 	b, err := graph.DecodeBytes([]byte(strings.ReplaceAll(strings.ReplaceAll(string(text), `"old"`, `"new"`), `{"promql":"F"}`, `{"promql":"T"}`)), graph.DecodeOptions{})
 	checktest.OK(t, err)
 	n = network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.9", a), channel("stable-4.10", b))
-	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
-		t.Error(r, err)
-	}
+	checktest.Same(t, []string{"new"}, checktest.Get(n.Release("4.2.0"))(t).Channels)
 	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.2.0", path.Policy{})))
 }
 
@@ -362,5 +349,65 @@ func TestControlPlaneOnly(t *testing.T) {
 	n = network(t, path.NetworkOptions{}, channel("c", graphtest.Sketch(t, "4.4.0>4.4.1 4.4.1>4.4.2 4.4.2>4.5.1 4.4.0>4.5.0 4.5.0>4.5.1 4.5.1>4.6.0", nil)))
 	if plan, err = n.ControlPlaneOnly("4.4.0", "4.6.0", path.ControlPlaneOnlyOptions{}); err != nil || plan.Path.String() != "4.4.0 -> 4.4.1 -> 4.4.2 -> 4.5.1 -> 4.6.0" || len(plan.Channels) != 1 {
 		t.Error(plan, err)
+	}
+}
+
+// Every pair of a real channel, against hop counts by repeated relaxation.
+func TestRealPaths(t *testing.T) {
+	for name, sink := range map[string]string{graphtest.RealGraph: "4.8.54", "candidate-4.12_multi.json": "4.12.0-rc.4"} {
+		g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{}))
+		n := network(t, path.NetworkOptions{}, channel("c", g))
+		if heads := n.Heads(); len(heads) != 1 || heads[0].Version != sink {
+			t.Errorf("%s: heads %v", name, heads)
+		}
+		const far = 1000
+		for from, node := range g.Nodes() {
+			hops := make([]int, g.Len())
+			for i := range hops {
+				hops[i] = far
+			}
+			hops[from] = 0
+			for changed := true; changed; {
+				changed = false
+				for i := range hops {
+					for e := range g.Edges(i) {
+						guarded := slices.ContainsFunc(slices.Collect(conditionalPairs(g)), func(p graph.VersionPair) bool {
+							return p.From == g.Node(i).Version.Original() && p.To == g.Node(e.To).Version.Original()
+						})
+						if !guarded && hops[i]+1 < hops[e.To] {
+							hops[e.To] = hops[i] + 1
+							changed = true
+						}
+					}
+				}
+			}
+			reached := checktest.Must(n.Reachable(node.Version.Original(), path.Policy{}))
+			for _, r := range reached {
+				if i, _ := indexOf(g, r.Release.Version); hops[i] != r.Hops {
+					t.Errorf("%s to %s: %d hops, want %d", node.Version, r.Release.Version, r.Hops, hops[i])
+				}
+			}
+			for i, other := range g.Nodes() {
+				p, err := n.ShortestPath(node.Version.Original(), other.Version.Original(), path.Policy{})
+				switch {
+				case hops[i] == far:
+					checktest.ErrorIs(t, path.ErrNoPath, err)
+				case err != nil || len(p.Hops) != hops[i]:
+					t.Errorf("%s to %s: %v, %v, want %d hops", node.Version, other.Version, p, err, hops[i])
+				}
+			}
+		}
+	}
+}
+
+func conditionalPairs(g *graph.Graph) func(func(graph.VersionPair) bool) {
+	return func(yield func(graph.VersionPair) bool) {
+		for _, c := range g.ConditionalEdges() {
+			for _, p := range c.Edges {
+				if !yield(p) {
+					return
+				}
+			}
+		}
 	}
 }

@@ -1,12 +1,12 @@
 package path
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
-
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // ShortestPath finds the best path by the order [Shortest]. From and to the
@@ -43,13 +43,7 @@ func (n *Network) bestPath(from, to string, order Order, p Policy) (*Path, error
 func (n *Network) search(from, to string, order Order, p Policy) (*search, int32, error) {
 	start, errFrom := n.find(from)
 	end, errTo := n.find(to)
-	if err := errors.Join(errFrom, errTo); err != nil {
-		if errFrom == nil {
-			return nil, 0, errTo
-		}
-		if errTo == nil {
-			return nil, 0, errFrom
-		}
+	if err := bounded.Errors(errFrom, errTo); err != nil {
 		return nil, 0, err
 	}
 	r, err := n.compile(p)
@@ -59,7 +53,7 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 	return &search{n: n, rules: r, order: order, to: end}, start, nil
 }
 
-// noPath explains that there is no path.
+// noPath explains why a path is missing.
 func (s *search) noPath(from int32) error {
 	_, order := s.reach(from)
 	highest := s.n.text(slices.Max(order))
@@ -103,10 +97,7 @@ func (s *search) sources(targets ...int32) (versions []string) {
 // reach returns the number of hops to each node, -1 where none lead, and the
 // nodes that can be reached, the nearest first.
 func (s *search) reach(from int32) (hops []int32, order []int32) {
-	hops = make([]int32, len(s.n.versions))
-	for i := range hops {
-		hops[i] = -1
-	}
+	hops = slices.Repeat([]int32{-1}, len(s.n.versions))
 	hops[from] = 0
 	order = append(order, from)
 	for at := 0; at < len(order); at++ {

@@ -56,24 +56,17 @@ func (s *search) allows(e *edge) bool {
 }
 
 func (s *search) weigh(e *edge) weight {
-	j := s.n.guards[e.guard].judgement
-	w := weight{}
+	const first, second, third = 1 << (2 * countBits), 1 << countBits, 1
+	hop, refused, doubt := uint64(third), uint64(first), uint64(second)
 	if s.order == Shortest {
-		w.main = 1 << (2 * countBits)
-		switch j {
-		case notRecommended:
-			w.main += 1 << countBits
-		case unknown:
-			w.main++
-		}
-	} else {
-		w.main = 1
-		switch j {
-		case notRecommended:
-			w.main += 1 << (2 * countBits)
-		case unknown:
-			w.main += 1 << countBits
-		}
+		hop, refused, doubt = first, second, third
+	}
+	w := weight{main: hop}
+	switch s.n.guards[e.guard].judgement {
+	case notRecommended:
+		w.main += refused
+	case unknown:
+		w.main += doubt
 	}
 	if s.lead != nil {
 		w.lead = s.lead(e)
@@ -88,15 +81,11 @@ type remaining struct {
 	weights  []weight
 	switches []int32 // node × channel; nil with one channel
 	channels int
-	settled  []int32 // the nodes that reach the target, the nearest first
 }
 
 // measure finds what remains from every node, nodes in blocked left out.
 func (s *search) measure(blocked []bool) *remaining {
-	r := &remaining{weights: make([]weight, len(s.n.versions)), channels: len(s.n.channels)}
-	for i := range r.weights {
-		r.weights[i] = unreachable
-	}
+	r := &remaining{weights: slices.Repeat([]weight{unreachable}, len(s.n.versions)), channels: len(s.n.channels)}
 	if r.channels > 1 {
 		r.switches = make([]int32, len(s.n.versions)*r.channels)
 	}
@@ -112,9 +101,9 @@ func (s *search) measure(blocked []bool) *remaining {
 // byLayers is a breadth-first search: since hops count first, a node's weight
 // is final when its layer is complete.
 func (s *search) byLayers(r *remaining, blocked []bool) {
-	r.settled = append(r.settled, s.to)
-	for at := 0; at < len(r.settled); at++ {
-		v := r.settled[at]
+	layers := []int32{s.to} // the nearest nodes first
+	for at := 0; at < len(layers); at++ {
+		v := layers[at]
 		s.countSwitches(r, v)
 		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
 			e := &s.n.edges[i]
@@ -124,7 +113,7 @@ func (s *search) byLayers(r *remaining, blocked []bool) {
 			w := r.weights[v].plus(s.weigh(e))
 			known := r.weights[e.from]
 			if known == unreachable {
-				r.settled = append(r.settled, e.from)
+				layers = append(layers, e.from)
 			}
 			if w.compare(known) < 0 {
 				r.weights[e.from] = w
@@ -136,14 +125,13 @@ func (s *search) byLayers(r *remaining, blocked []bool) {
 // byWeight is Dijkstra's search.
 func (s *search) byWeight(r *remaining, blocked []bool) {
 	done := make([]bool, len(r.weights))
-	queue := &nodeQueue{{node: s.to}}
-	for queue.Len() > 0 {
-		v := heap.Pop(queue).(nodeAt).node
+	next := &queue[nodeAt]{items: []nodeAt{{node: s.to}}, less: nodeAt.less}
+	for next.Len() > 0 {
+		v := heap.Pop(next).(nodeAt).node
 		if done[v] {
 			continue
 		}
 		done[v] = true
-		r.settled = append(r.settled, v)
 		s.countSwitches(r, v)
 		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
 			e := &s.n.edges[i]
@@ -152,7 +140,7 @@ func (s *search) byWeight(r *remaining, blocked []bool) {
 			}
 			if w := r.weights[v].plus(s.weigh(e)); w.compare(r.weights[e.from]) < 0 {
 				r.weights[e.from] = w
-				heap.Push(queue, nodeAt{w, e.from})
+				heap.Push(next, nodeAt{w, e.from})
 			}
 		}
 	}
@@ -190,7 +178,7 @@ func (r *remaining) row(v int32) []int32 {
 	return r.switches[int(v)*r.channels : (int(v)+1)*r.channels]
 }
 
-// progress is a path so far: where it stands and, by the channel of its last
+// progress is a path so far: its last release and, by the channel of its last
 // hop, how many switches it took at least.
 type progress struct {
 	node     int32
@@ -200,14 +188,13 @@ type progress struct {
 
 func (s *search) start(from int32) progress {
 	p := progress{node: from}
-	if c := len(s.n.channels); c > 1 {
-		p.switches = make([]int32, c)
-		if s.n.present >= 0 {
-			for i := range p.switches {
-				p.switches[i] = 1
-			}
-			p.switches[s.n.present] = 0
-		}
+	switch count := len(s.n.channels); {
+	case count == 1:
+	case s.n.present < 0:
+		p.switches = make([]int32, count)
+	default:
+		p.switches = slices.Repeat([]int32{1}, count)
+		p.switches[s.n.present] = 0
 	}
 	return p
 }
@@ -219,10 +206,7 @@ func (s *search) follow(p progress, e *edge) progress {
 		return next
 	}
 	least := slices.Min(p.switches)
-	next.switches = make([]int32, len(p.switches))
-	for i := range next.switches {
-		next.switches[i] = noWay
-	}
+	next.switches = slices.Repeat([]int32{noWay}, len(p.switches))
 	for _, c := range s.n.sets.members[e.set] {
 		next.switches[c] = min(p.switches[c], least+1)
 	}
@@ -277,22 +261,28 @@ func (s *search) best(from int32, r *remaining) (path []int32, ok bool) {
 	return path, true
 }
 
-// nodeQueue is a heap of nodes by weight.
-type nodeQueue []nodeAt
-
+// nodeAt is a node and what remains from it.
 type nodeAt struct {
 	weight weight
 	node   int32
 }
 
-func (q nodeQueue) Len() int { return len(q) }
-func (q nodeQueue) Less(i, j int) bool {
-	return cmp.Or(q[i].weight.compare(q[j].weight), cmp.Compare(q[i].node, q[j].node)) < 0
+func (a nodeAt) less(b nodeAt) bool {
+	return cmp.Or(a.weight.compare(b.weight), cmp.Compare(a.node, b.node)) < 0
 }
-func (q nodeQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *nodeQueue) Push(x any)   { *q = append(*q, x.(nodeAt)) }
-func (q *nodeQueue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
+
+// queue is a heap.
+type queue[T any] struct {
+	items []T
+	less  func(a, b T) bool
+}
+
+func (q *queue[T]) Len() int           { return len(q.items) }
+func (q *queue[T]) Less(i, j int) bool { return q.less(q.items[i], q.items[j]) }
+func (q *queue[T]) Swap(i, j int)      { q.items[i], q.items[j] = q.items[j], q.items[i] }
+func (q *queue[T]) Push(x any)         { q.items = append(q.items, x.(T)) }
+func (q *queue[T]) Pop() any {
+	last := q.items[len(q.items)-1]
+	q.items = q.items[:len(q.items)-1]
 	return last
 }

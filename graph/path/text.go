@@ -154,7 +154,7 @@ type Answer struct {
 }
 
 // Answer explains an update and finds the k best paths. Errors are those of
-// [Network.Explain] and [Network.Paths], but that there is no path is an answer.
+// [Network.Explain] and [Network.Paths], but a missing path is an answer.
 func (n *Network) Answer(q ExplainQuery, k int, order Order) (*Answer, error) {
 	x, err := n.Explain(q)
 	if err != nil || x.Block == notInGraph || x.Block == wrongArchitecture && x.Missing != "" {

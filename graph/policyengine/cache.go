@@ -45,8 +45,8 @@ type entry struct {
 	used  atomic.Uint64 // when it was last asked for, by content.uses
 }
 
-// flight is an answer that one request makes and others wait for. They get it even
-// if there is no room to keep it.
+// flight is an answer that one request makes and more wait for. They get it even
+// if it does not fit into the cache.
 type flight struct {
 	done chan struct{} // closed when body or err is there
 	body *body

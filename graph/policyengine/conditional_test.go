@@ -106,9 +106,7 @@ func TestConditional(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, method := range []string{"GET", "HEAD"} {
 				got := s.ask(t, method, candidate, tt.headers...)
-				if got.code != tt.code {
-					t.Fatalf("%s: %d, want %d", method, got.code, tt.code)
-				}
+				checktest.Equal(t, tt.code, got.code, "%s", method)
 				if tt.code != 304 {
 					continue
 				}

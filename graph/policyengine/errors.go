@@ -13,7 +13,7 @@ const (
 	kindInvalidContentType  = "invalid_content_type"    // 406
 	kindMissingParams       = "missing_params"          // 400
 	kindInvalidParams       = "invalid_params"          // 400, and 414 past a limit
-	kindFailedUpstreamFetch = "failed_upstream_fetch"   // 503: there is no graph, or it is too old
+	kindFailedUpstreamFetch = "failed_upstream_fetch"   // 503: no graph, or one that is too old
 	kindFailedExecution     = "failed_plugin_execution" // 500
 	kindFileOpen            = "file_open_err"           // 500
 	kindDoesNotExist        = "does_not_exist"          // 404

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -73,9 +74,7 @@ func TestErrors(t *testing.T) {
 					s := serve(t, policyengine.Options{Compat: compat, Mandatory: strings.Fields(tt.mandatory)}, g)
 					for _, path := range []string{"/api/graph", "/api/v1/graph"} {
 						got := s.get(t, path+"?"+tt.query, "Accept", tt.accept)
-						if got.code != code {
-							t.Errorf("compat %v, graph %v: %d %s, want %d", compat, there, got.code, got.body, code)
-						}
+						checktest.Equal(t, code, got.code, "compat %v, graph %v: %d %s", compat, there, got.code, got.body)
 						if code == 200 {
 							continue
 						}

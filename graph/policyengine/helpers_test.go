@@ -1,6 +1,7 @@
 package policyengine_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -71,9 +72,7 @@ func serve(t *testing.T, o policyengine.Options, g policyengine.Grapher) *servic
 	t.Helper()
 	s := &service{clock: clocktesting.NewFakePassiveClock(start)}
 	o.Clock = s.clock
-	if o.Prefix == "" {
-		o.Prefix = "/api"
-	}
+	o.Prefix = cmp.Or(o.Prefix, "/api")
 	h := checktest.Must(policyengine.New(o))
 	if g != nil {
 		h.Set(g)

@@ -106,7 +106,7 @@ func (h *histogram) samples(add func(name string, value float64, labels ...strin
 }
 
 // Samples returns the metrics as data: those of the existing service's engine, with
-// its names, and some of its builder's. What there is no graph for is left out.
+// its names, and some of its builder's. What no graph exists for is left out.
 func (h *Handler) Samples() []clusterapi.Sample {
 	var out []clusterapi.Sample
 	for _, f := range h.collect() {

@@ -20,7 +20,7 @@ import (
 // answers never change, and it is asked by several goroutines at a time.
 //
 // A Grapher that also has the methods Revision() string and Nodes() int, as a Snapshot
-// does, is asked for them. Of others all graphs are encoded once to compute both.
+// does, is asked for them. For a Grapher that does not, all graphs are encoded once to compute both.
 type Grapher interface {
 	// Graph returns the graph of a channel for an architecture.
 	Graph(channel, arch string) *graph.Graph
@@ -30,7 +30,7 @@ type Grapher interface {
 	Arches() []string
 }
 
-// Metrics receives what happens, besides what [Handler.Samples] counts. It is
+// Metrics receives what happens, in addition to what [Handler.Samples] counts. It is
 // called by several goroutines at a time.
 type Metrics interface {
 	// Request is called when a request has been answered. Path is a path that the

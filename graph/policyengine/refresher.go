@@ -79,7 +79,7 @@ func (r *Refresher) Process() reconcile.Process {
 	}}
 }
 
-// Refresh loads and sets the graph now, besides what Run does: for a signal, or a change
+// Refresh loads and sets the graph now, in addition to Run: for a signal, or a change
 // that a program has noticed. The error is the load's, or ctx's, or its end after Timeout;
 // then the graph stays. Of two loads at a time the one that began last counts.
 func (r *Refresher) Refresh(ctx context.Context) error {

@@ -2,6 +2,7 @@ package policyengine
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,12 +62,7 @@ func (h *Handler) sent(changed time.Time) time.Time {
 // RFC 9110, section 13.2.2.
 func notModified(r *http.Request, etag string, modified time.Time) bool {
 	if list := r.Header["If-None-Match"]; len(list) > 0 {
-		for _, tags := range list {
-			if matches(tags, etag) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(tags string) bool { return matches(tags, etag) })
 	}
 	if since := r.Header["If-Modified-Since"]; len(since) > 0 {
 		t, err := http.ParseTime(since[0])

@@ -46,17 +46,15 @@ func TestRefusedRisksAreDropped(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		peer, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0", Compat: true})
-		if err != nil || len(peer.Conditional) != 1 {
-			t.Errorf("%s: Compat gives %+v, %v", want, peer, err)
-		}
+		checktest.OK(t, err)
+		checktest.Equal(t, 1, len(peer.Conditional), "%s: Compat gives %+v", want, peer)
 	}
 
 	// What fits stays as it is.
 	for _, fits := range []string{risk(strings.Repeat("é", 256), "/a", "\n"), risk("a b", "urn:x:y", strings.Repeat("m", 40_000)), risk("-", "HTTPS://x.io/%41?b#c", "m")} {
 		u, err := graphtest.Build(t, "4.2.0 4.2.1", "", graphtest.Conditional("4.2.0>4.2.1", fits)).Updates(graph.UpdatesQuery{Version: "4.2.0"})
-		if err != nil || len(u.Conditional) != 1 {
-			t.Errorf("%.60s: %+v, %v", fits, u, err)
-		}
+		checktest.OK(t, err)
+		checktest.Equal(t, 1, len(u.Conditional), "%.60s: %+v", fits, u)
 	}
 }
 
@@ -66,9 +64,7 @@ func TestRefusedRisksAreDuplicates(t *testing.T) {
 	g := graphtest.Build(t, "4.2.0 4.2.1", "", graphtest.Conditional("4.2.0>4.2.1")+","+graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", graphtest.Always)))
 	for _, union := range []bool{false, true} {
 		u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: union}))
-		if diff := cmp.Diff("4.2.0: -4.2.1(DuplicateTarget) -4.2.1(DuplicateTarget)", graphtest.Outline(u)); diff != "" {
-			t.Errorf("union %v: %s", union, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("union %v", union), "4.2.0: -4.2.1(DuplicateTarget) -4.2.1(DuplicateTarget)", graphtest.Outline(u))
 	}
 }
 

@@ -105,7 +105,7 @@ func OfAlerts(firing []clusterapi.Alert) []configv1.ConditionalUpdateRisk {
 func riskOfAlert(a *openshift.Alert, why string) configv1.ConditionalUpdateRisk {
 	url := a.Annotations["runbook_url"]
 	if url == "" || !schema.IsURI(url) {
-		url = noRunbookURL // the API server would refuse it; the message has it all the same
+		url = noRunbookURL // the API server would refuse it; the message still has it
 	}
 	reason := "Alert:" + a.State
 	if a.State == "" {

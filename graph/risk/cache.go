@@ -38,12 +38,20 @@ func (e *ThrottledError) Error() string {
 // Is finds ErrThrottled.
 func (e *ThrottledError) Is(target error) bool { return target == ErrThrottled }
 
+// How long a rule is remembered, and the first and the longest wait after a failure.
+const (
+	expiration   = 24 * time.Hour
+	firstRetry   = 30 * time.Second
+	longestRetry = 10 * time.Minute
+)
+
 // Cache is a [graph.RiskMatcher] that spares the one behind it: equal rules
 // share an answer, which stays for an hour, and between two evaluations of any
 // rules lies a second. A rule that has no answer yet fails with a
 // [*ThrottledError] until its turn comes; the one that was asked for and is
 // the longest without an evaluation comes first. A failure is an answer, too,
-// and is tried again after 30 s, then after twice as long each time.
+// and is tried again after 30 s, then after twice as long each time, up to 10
+// minutes. A rule is forgotten 24 h after its last evaluation.
 //
 // Set its fields before the first use; after that it is safe for concurrent
 // use. It must not be copied.
@@ -56,17 +64,11 @@ type Cache struct {
 	MinBetween time.Duration
 	// MinFor is how long an answer stays; zero means 1 h.
 	MinFor time.Duration
-	// Expiration is when a rule is forgotten; zero means 24 h.
-	Expiration time.Duration
 	// MaxRules is how many rules are remembered; zero means 2,000, which is half
 	// of the seconds of an hour. MaxBytes is how many bytes of text they have
 	// together; zero means 8 MiB. Past either, the rules that were asked for the
 	// longest ago are forgotten.
-	MaxRules int
-	MaxBytes int
-	// RetryFirst and RetryMax are the first and the longest wait after a
-	// failure; zero means 30 s and 10 min.
-	RetryFirst, RetryMax time.Duration
+	MaxRules, MaxBytes int
 
 	mu      sync.Mutex
 	entries []*cacheEntry // in the order of their first request
@@ -149,13 +151,12 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 
 // expire forgets rules of long ago.
 func (c *Cache) expire(now time.Time) {
-	limit := cmp.Or(c.Expiration, 24*time.Hour)
 	c.forget(func(e *cacheEntry) bool {
 		since := e.when
 		if since.IsZero() {
 			since = e.access
 		}
-		return !since.IsZero() && now.Sub(since) > limit
+		return !since.IsZero() && now.Sub(since) > expiration
 	})
 }
 
@@ -193,15 +194,7 @@ func (c *Cache) due(e *cacheEntry, now time.Time) bool {
 	}
 	lasts := cmp.Or(c.MinFor, time.Hour)
 	if e.failures > 0 {
-		longest := cmp.Or(c.RetryMax, 10*time.Minute)
-		lasts = cmp.Or(c.RetryFirst, 30*time.Second)
-		for range e.failures - 1 {
-			if lasts >= longest {
-				break
-			}
-			lasts *= 2
-		}
-		lasts = min(lasts, longest)
+		lasts = min(firstRetry<<min(e.failures-1, 5), longestRetry)
 	}
 	return now.Sub(e.when) >= lasts
 }

@@ -6,7 +6,7 @@ package risk
 //     unknown types
 //   - what a ClusterVersion cannot hold stays
 //
-// MaxBytes holds all the same.
+// MaxBytes still holds.
 
 // sharesVerdicts reports whether risks of one name have one verdict.
 func (e Evaluator) sharesVerdicts() bool { return e.ByName || e.Compat }

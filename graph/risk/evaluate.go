@@ -145,7 +145,7 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 
 // publishable brings an update whose risks [graph.Graph.Updates] let pass into a form
 // that a ClusterVersion can hold: with the rules that the API has. The error explains
-// why there is none.
+// why it is missing.
 func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
 	if e.keepsAll() {
 		return nil

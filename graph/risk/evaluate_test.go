@@ -82,9 +82,7 @@ func TestRecommended(t *testing.T) {
 			available, conditional := risk.Evaluate(context.Background(), u, graphtest.Facts, nil, tt.accepted, graphtest.Start)
 			want := []metav1.Condition{{Type: "Recommended", Status: tt.status, Reason: tt.reason, Message: tt.message, LastTransitionTime: metav1.NewTime(graphtest.Start)}}
 			checktest.Same(t, want, conditional[0].Conditions)
-			if got := len(available) == 1; got != (tt.status == yes) {
-				t.Errorf("available: %v", available)
-			}
+			checktest.Equal(t, tt.status == yes, len(available) == 1, "available: %v", available)
 			if u.Conditional[0].Conditions != nil {
 				t.Error("the input was changed")
 			}

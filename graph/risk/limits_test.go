@@ -33,9 +33,7 @@ func TestLimits(t *testing.T) {
 	}
 	wantError := func(t *testing.T, err error, text string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want %s", err, text)
-		}
+		checktest.ErrorHas(t, text, err)
 	}
 	vector := `{"status":"success","data":{"resultType":"vector","result":[` + graphtest.List(10_001, `{"value":[1,"1"]}`) + `]}}`
 	alerts := `{"status":"success","data":{"alerts":[` + graphtest.List(5_001, `{}`) + `]}}`

@@ -147,18 +147,17 @@ func Merge(available []configv1.Release, conditional []configv1.ConditionalUpdat
 	known := map[string]configv1.ConditionalUpdateRisk{}
 	invalid := map[string]bool{}
 	for _, risk := range r.Risks {
+		if invalid[risk.Name] {
+			continue
+		}
 		first, twice := known[risk.Name]
 		switch {
 		case !riskNamePattern.MatchString(risk.Name):
-			if !invalid[risk.Name] {
-				errs = append(errs, fmt.Errorf("invalid risk name %s does not match %q", bounded.Quote(risk.Name), riskNamePattern))
-			}
 			invalid[risk.Name] = true
+			errs = append(errs, fmt.Errorf("invalid risk name %s does not match %q", bounded.Quote(risk.Name), riskNamePattern))
 		case utf8.RuneCountInString(risk.Name) > schema.MaxRiskName:
-			if !invalid[risk.Name] {
-				errs = append(errs, fmt.Errorf("the risk name %s has more than %d characters", bounded.Quote(risk.Name), schema.MaxRiskName))
-			}
 			invalid[risk.Name] = true
+			errs = append(errs, fmt.Errorf("the risk name %s has more than %d characters", bounded.Quote(risk.Name), schema.MaxRiskName))
 		case !twice:
 			known[risk.Name] = complete(risk)
 		case !schema.EqualRisks(first, complete(risk)):
@@ -193,9 +192,7 @@ func Merge(available []configv1.Release, conditional []configv1.ConditionalUpdat
 // the risk out would make its targets look safe, and to leave it as it is would
 // make the API server refuse all of them.
 func complete(risk configv1.ConditionalUpdateRisk) configv1.ConditionalUpdateRisk {
-	if risk.Message == "" {
-		risk.Message = risk.Name + " says no more."
-	}
+	risk.Message = cmp.Or(risk.Message, risk.Name+" says no more.")
 	if !schema.IsURI(risk.URL) {
 		risk.URL = noRunbookURL
 	}

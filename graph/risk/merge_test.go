@@ -81,9 +81,7 @@ func TestMergeRisks(t *testing.T) {
 			}
 			checktest.Equal(t, test.wantAvailable, strings.Join(versions, " "), "available")
 			checktest.Equal(t, test.want, strings.Join(pairs, " "), "conditional")
-			if (err == nil) != (len(test.errs) == 0) {
-				t.Errorf("error %v, want %v", err, test.errs)
-			}
+			checktest.Equal(t, len(test.errs) == 0, err == nil, "error %v, want %v", err, test.errs)
 			for _, text := range test.errs {
 				if err != nil && !strings.Contains(err.Error(), text) {
 					t.Errorf("error %v, want %s", err, text)
@@ -182,9 +180,7 @@ func TestRisksOfAlerts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			risks := risk.OfAlerts(test.alerts)
 			if test.message == "" {
-				if len(risks) != 0 {
-					t.Errorf("%+v", risks)
-				}
+				checktest.Equal(t, 0, len(risks), "%+v", risks)
 				return
 			}
 			if len(risks) != 1 {

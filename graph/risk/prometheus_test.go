@@ -132,9 +132,7 @@ func TestPrometheusSetup(t *testing.T) {
 
 func TestPrometheusAlerts(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/alerts" {
-			t.Error(r.URL)
-		}
+		checktest.Equal(t, "/api/v1/alerts", r.URL.Path, "%v", r.URL)
 		w.Write([]byte(`{"status":"success","data":{"alerts":[{"labels":{"alertname":"A"},"annotations":{"summary":"s"},"state":"firing","activeAt":"2026-03-01T12:00:00Z","value":"1e+00"}]}}`))
 	}))
 	defer server.Close()

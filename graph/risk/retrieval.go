@@ -1,16 +1,17 @@
 package risk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The times of the retrieval.
@@ -52,14 +53,7 @@ func (w Wanted) sameQuestion(o Wanted) bool {
 
 // sameService compares what is published: upstream and channel.
 func (w Wanted) sameService(o Wanted) bool {
-	return effectiveUpstream(w.Upstream) == effectiveUpstream(o.Upstream) && w.Channel == o.Channel
-}
-
-func effectiveUpstream(upstream string) string {
-	if upstream == "" {
-		return graph.DefaultUpstream
-	}
-	return upstream
+	return cmp.Or(w.Upstream, graph.DefaultUpstream) == cmp.Or(o.Upstream, graph.DefaultUpstream) && w.Channel == o.Channel
 }
 
 func sameNames(a, b []string) bool {
@@ -218,4 +212,23 @@ func (r *Retrieval) Current() configv1.Release {
 		return configv1.Release{}
 	}
 	return r.Updates.Current
+}
+
+// Alerts names the alerts that a retrieval gives rise to: CannotRetrieveUpdates
+// when the last change is an hour ago or more and there is a channel,
+// CannotEvaluateConditionalUpdates when a Recommended condition has been
+// Unknown for an hour.
+func (r *Retrieval) Alerts(now time.Time) []string {
+	const hour = time.Hour
+	var alerts []string
+	if !r.Attempted.IsZero() && now.Sub(r.Changed) >= hour && r.Condition.Reason != string(graph.ErrNoChannel) {
+		alerts = append(alerts, "CannotRetrieveUpdates")
+	}
+	if r.Evaluation != nil && slices.ContainsFunc(r.Evaluation.Conditional, func(c configv1.ConditionalUpdate) bool {
+		recommended := meta.FindStatusCondition(c.Conditions, graph.ConditionRecommended)
+		return recommended != nil && recommended.Status == metav1.ConditionUnknown && now.Sub(recommended.LastTransitionTime.Time) >= hour
+	}) {
+		alerts = append(alerts, "CannotEvaluateConditionalUpdates")
+	}
+	return alerts
 }

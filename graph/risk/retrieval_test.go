@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
-
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -123,9 +122,7 @@ func TestRetrievalPublished(t *testing.T) {
 	r := known("T")
 	for _, gate := range []bool{false, true} {
 		available, _, _ := r.Published(wanted, gate)
-		if (available[0].Architecture == "Multi") != gate {
-			t.Errorf("%v: %+v", gate, available)
-		}
+		checktest.Equal(t, gate, available[0].Architecture == "Multi", "%v: %+v", gate, available)
 	}
 	w := wanted
 	w.Channel = "fast-4.2"
@@ -218,5 +215,19 @@ func TestRetrievalRemembersVerdicts(t *testing.T) {
 		if got := r.Evaluation.Conditional[0].Conditions[0].LastTransitionTime; !got.Time.Equal(graphtest.Start) {
 			t.Errorf("fetch %d: %v", i, got)
 		}
+	}
+}
+
+func TestRetrievalAlerts(t *testing.T) {
+	r := known("T", "U", "F")
+	hour := graphtest.Start.Add(time.Hour)
+	checktest.Same(t, []string{"CannotRetrieveUpdates", "CannotEvaluateConditionalUpdates"}, r.Alerts(hour))
+	if got := r.Alerts(hour.Add(-time.Second)); got != nil {
+		t.Error(got)
+	}
+	r.Condition = graph.RetrievedUpdates(&graph.Error{Reason: "NoChannel"})
+	r.Evaluation = &risk.Evaluation{Conditional: []configv1.ConditionalUpdate{}}
+	if got := r.Alerts(hour); got != nil {
+		t.Error(got)
 	}
 }

@@ -306,9 +306,8 @@ func TestRealPayload(t *testing.T) {
 			f := manifest.DefaultFilter()
 			f.FeatureSet = new(string)
 			p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})
-			if err != nil || p.Hash != want {
-				t.Fatalf("hash %v, %v; want %s", p, err, want)
-			}
+			checktest.OK(t, err)
+			checktest.Equal(t, want, p.Hash, "hash %v", p)
 		})
 	}
 }
@@ -326,9 +325,7 @@ func TestClose(t *testing.T) {
 			t.Error(form, err)
 		}
 		opened := form == "directory" || form == "tar file"
-		if _, err := src.Payload(t.Context(), release(d.Digest)); (err != nil) != opened {
-			t.Errorf("%s: %v", form, err)
-		}
+		checktest.Equal(t, opened, checktest.Err(src.Payload(t.Context(), release(d.Digest))) != nil, "%s", form)
 		if _, err := fs.ReadFile(fsys, "release-manifests/release-metadata"); err != nil {
 			t.Error(form, err)
 		}

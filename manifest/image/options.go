@@ -8,7 +8,7 @@ import (
 // Options are those of a [Source]. The zero value works for what holds one
 // platform only.
 type Options struct {
-	// Name is what errors call the source. Empty: the place where it was
+	// Name is what errors call the source. Empty: the place from which it was
 	// opened, else "image source".
 	Name string
 	// Platform chooses from an index. It does not matter where the wanted digest is

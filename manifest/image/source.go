@@ -29,7 +29,7 @@ var _ manifest.PayloadSource = (*Source)(nil)
 var payloadDirs = []string{"manifests", "release-manifests"}
 
 // Open opens a directory or a tar file in one of the forms that the package's doc
-// lists. Close it when it is no longer read. Links that lead out of the directory are
+// lists. Close it after the last read. Links that lead out of the directory are
 // not followed. A place that holds none of the forms is an error, and so are a
 // compressed tar file and a negative option.
 func Open(place string, o Options) (*Source, error) {

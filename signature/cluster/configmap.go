@@ -43,7 +43,7 @@ const (
 // ConfigMapStore reads signatures from the ConfigMaps of a cluster that mirror tools and
 // administrators of disconnected clusters put there: binaryData, under keys
 // <algo>-<hash>-<number>. Maps are read in the order of their names, keys in the order of
-// their numbers, which need not start at 1. A list that fails is a failure like any other,
+// their numbers, which need not start at 1. A list that fails is an ordinary failure,
 // and so is a field below zero: the next store is asked. It is safe for concurrent use if
 // Reader is.
 type ConfigMapStore struct {

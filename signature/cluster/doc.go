@@ -21,9 +21,9 @@
 //
 // A cluster's proxy and trusted authorities come from [clusterapi.ReadEgress].
 //
-// A [Persister] and the stores are safe for concurrent use. All other types are
-// plain data: safe to read from many goroutines at a time, not to change while
-// others read. docs/limits.md lists the limits.
+// A [Persister] and the stores are safe for concurrent use. All other types are plain
+// data, safe for concurrent use as long as nobody changes them. docs/limits.md lists the
+// limits.
 //
 // Sources: the verification of https://github.com/openshift/library-go
 // (pkg/verify), and the cluster-version operator's use of it.

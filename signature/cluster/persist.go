@@ -54,9 +54,6 @@ type PersistOptions struct {
 	// Interval is the time between two writes of [Persister.Run]. Zero means a
 	// random one between 4 and 8 minutes, drawn once.
 	Interval time.Duration
-	// FlushTimeout bounds the last write, after the context of Run has ended.
-	// Zero means 30 s.
-	FlushTimeout time.Duration
 	// MaxDigests and MaxBytes bound what is kept, in bytes; zero means 64 digests
 	// and 900 KiB. What does not fit is left out,
 	// but MaxDigests drops none that the history of the ClusterVersion names.
@@ -98,21 +95,21 @@ func NewPersister(o PersistOptions) (*Persister, error) {
 	if o.Interval == 0 {
 		o.Interval = 4*time.Minute + rand.N(4*time.Minute)
 	}
-	o.FlushTimeout = cmp.Or(o.FlushTimeout, 30*time.Second)
 	o.Retries = cmp.Or(o.Retries, 4)
 	o.MaxDigests = cmp.Or(o.MaxDigests, maxPersistedDigests)
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxPersistedBytes)
 	return &Persister{o: o}, nil
 }
 
-// Run saves at once, then at each interval, then once more after ctx has ended.
+// Run saves at once, then at each interval, then once more, for at most 30 seconds,
+// after ctx has ended.
 // Failures are logged and tried again at the next interval, conflicts at once
 // and then with growing delays. It returns the error of ctx.
 func (p *Persister) Run(ctx context.Context) error {
 	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: reconcile.Never}, p.Process()); err != nil {
 		return err
 	}
-	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.FlushTimeout)
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	if err := p.Save(flush); err != nil {
 		p.warn(fmt.Sprintf("Unable to save signatures during final flush: %v", err))
@@ -189,27 +186,22 @@ func (p *Persister) save(ctx context.Context) error {
 		return err
 	}
 	if absent {
-		data, err := p.merge(ctx, found, nil)
-		if err != nil || len(data) == 0 {
-			return err
-		}
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(gvk)
-		u.SetNamespace(ConfigMapNamespace)
-		u.SetName(PersistedName)
-		setPersisted(u, data)
-		_, err = p.o.API.Create(ctx, u, clusterapi.CreateOptions{})
-		return err
+		old = &unstructured.Unstructured{Object: map[string]any{}}
+		old.SetGroupVersionKind(gvk)
+		old.SetNamespace(ConfigMapNamespace)
+		old.SetName(PersistedName)
 	}
-
-	before, _, _ := unstructured.NestedFieldNoCopy(old.Object, "binaryData")
-	entries, _ := before.(map[string]any)
+	entries, _ := old.Object["binaryData"].(map[string]any)
 	data, err := p.merge(ctx, found, entries)
-	if err != nil || samePersisted(old, entries, data) {
+	if err != nil || absent && len(data) == 0 || samePersisted(old, entries, data) {
 		return err
 	}
 	setPersisted(old, data)
-	_, err = p.o.API.Update(ctx, old, clusterapi.UpdateOptions{})
+	if absent {
+		_, err = p.o.API.Create(ctx, old, clusterapi.CreateOptions{})
+	} else {
+		_, err = p.o.API.Update(ctx, old, clusterapi.UpdateOptions{})
+	}
 	return err
 }
 
@@ -226,15 +218,9 @@ func setPersisted(u *unstructured.Unstructured, data map[string]string) {
 // samePersisted reports whether the object holds data, is labelled, and holds
 // nothing else.
 func samePersisted(u *unstructured.Unstructured, entries map[string]any, data map[string]string) bool {
-	if _, ok := u.Object["data"]; ok || len(entries) != len(data) || !maps.Equal(u.GetLabels(), map[string]string{ConfigMapLabel: ""}) {
-		return false
-	}
-	for k, v := range data {
-		if entries[k] != v {
-			return false
-		}
-	}
-	return true
+	_, more := u.Object["data"]
+	return !more && maps.Equal(u.GetLabels(), map[string]string{ConfigMapLabel: ""}) &&
+		maps.EqualFunc(entries, data, func(entry any, text string) bool { return entry == text })
 }
 
 var (
@@ -247,11 +233,11 @@ var (
 
 // kept is what is known of one digest.
 type kept struct {
-	prefix  string // the digest, as keys have it
-	fresh   bool   // it verified in this process
-	data    map[string]string
-	history int // its place in the ClusterVersion's history; -1: none
-	recent  int // its place among the last successes
+	prefix    string // the digest, as keys have it
+	fresh     bool   // it verified in this process
+	data      map[string]string
+	inHistory bool   // of the ClusterVersion
+	rank      [3]int // the lower, the more it matters
 }
 
 func (k *kept) size() int {
@@ -278,7 +264,7 @@ func (p *Persister) merge(ctx context.Context, found map[string][][]byte, old ma
 	}
 	out, size, digests := map[string]string{}, 0, 0
 	for _, k := range all {
-		if size+k.size() > p.o.MaxBytes || digests >= p.o.MaxDigests && k.history < 0 {
+		if size+k.size() > p.o.MaxBytes || digests >= p.o.MaxDigests && !k.inHistory {
 			continue
 		}
 		digests, size = digests+1, size+k.size()
@@ -287,7 +273,7 @@ func (p *Persister) merge(ctx context.Context, found map[string][][]byte, old ma
 	return out, nil
 }
 
-// known lists what was found, and then what the cluster has besides, each in
+// known lists what was found, and then what else the cluster has, each in
 // the order of the digests.
 func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept {
 	var all []*kept
@@ -297,7 +283,7 @@ func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept
 		if err != nil || !mapKey.MatchString(prefix+"-0") || len(found[digest]) == 0 {
 			continue // cannot be the key of a ConfigMap
 		}
-		k := &kept{prefix: prefix, fresh: true, data: map[string]string{}, history: -1}
+		k := &kept{prefix: prefix, fresh: true, data: map[string]string{}}
 		for i, sig := range found[digest] {
 			k.data[prefix+"-"+strconv.Itoa(i)] = base64.StdEncoding.EncodeToString(sig)
 		}
@@ -311,7 +297,7 @@ func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept
 		}
 		k := byPrefix[m[1]]
 		if k == nil {
-			k = &kept{prefix: m[1], data: map[string]string{}, history: -1}
+			k = &kept{prefix: m[1], data: map[string]string{}}
 			all, byPrefix[m[1]] = append(all, k), k
 		} else if k.fresh {
 			continue // replaced by what verified
@@ -346,28 +332,19 @@ func (p *Persister) rank(ctx context.Context, all []*kept) error {
 			note(recent, digest)
 		}
 	}
-	for _, k := range all {
-		if place, ok := history[k.prefix]; ok {
-			k.history = place
+	place := func(in map[string]int, prefix string) (at int, known bool) {
+		if at, known = in[prefix]; !known {
+			at = len(in)
 		}
-		k.recent = len(recent)
-		if place, ok := recent[k.prefix]; ok {
-			k.recent = place
-		}
+		return at, known
 	}
-	slices.SortStableFunc(all, func(a, b *kept) int {
-		switch {
-		case (a.history < 0) != (b.history < 0):
-			return b.history - a.history // one of them is -1
-		case a.history != b.history:
-			return a.history - b.history
-		case a.fresh != b.fresh:
-			if a.fresh {
-				return -1
-			}
-			return 1
+	for _, k := range all {
+		k.rank[0], k.inHistory = place(history, k.prefix)
+		if !k.fresh {
+			k.rank[1] = 1
 		}
-		return a.recent - b.recent
-	})
+		k.rank[2], _ = place(recent, k.prefix)
+	}
+	slices.SortStableFunc(all, func(a, b *kept) int { return slices.Compare(a.rank[:], b.rank[:]) })
 	return nil
 }

@@ -15,6 +15,6 @@
 // The keys are for tests alone: nothing protects them.
 //
 // A type that holds a key or a cache reports whether it is safe for concurrent use.
-// All others are plain data: safe to read from many goroutines at a time, not to
-// change while others read.
+// All others are plain data: safe for concurrent use as long as nobody
+// changes them.
 package signaturetest

@@ -204,9 +204,7 @@ func TestSourcesRefuse(t *testing.T) {
 	for place, want := range map[string]string{
 		"docker://quay.io/a": "OCI image layout", filepath.Join(t.TempDir(), "gone"): "no such file", t.TempDir(): "holds no images", os.DevNull: "neither a directory nor a regular file",
 	} {
-		if _, err := sigstore.OpenSource(place, sigstore.Limits{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", place, err, want)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(sigstore.OpenSource(place, sigstore.Limits{})))
 	}
 	negative := sigstore.Limits{Bytes: -1}
 	_, err := sigstore.OpenSource(t.TempDir(), negative)
@@ -263,9 +261,7 @@ func TestImageFaults(t *testing.T) {
 				if form == "files" && tt.files != "" {
 					want = tt.files
 				}
-				if got := strings.Join(list(t.Context(), src, digestA), "\n"); !strings.Contains(got, want) {
-					t.Errorf("%s: %s\nwant %s", form, got, want)
-				}
+				checktest.Has(t, strings.Join(list(t.Context(), src, digestA), "\n"), want)
 				if _, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, src); (err == nil) != tt.verifies {
 					t.Errorf("%s: %v", form, err)
 				}

@@ -36,9 +36,7 @@ func refused(t *testing.T, p *sigstore.Policy, src sigstore.Source, field, text 
 	if past, ok := errors.AsType[*limit.LimitError](err); field != "" && (!ok || past.Limit != field) {
 		t.Errorf("got %v, want the limit %q", err, field)
 	}
-	if !strings.Contains(signature.Chain(err), text) {
-		t.Errorf("got %v, want %s", err, text)
-	}
+	checktest.Has(t, signature.Chain(err), text)
 }
 
 // pairs yields the same again and again.

@@ -125,9 +125,7 @@ func TestDecodePolicy(t *testing.T) {
 		{"fulcio lacks all", cluster("{rootOfTrust: {policyType: FulcioCAWithRekor, fulcioCAWithRekor: {}}}"), "signedEmail: is required"},
 		{"pki lacks a subject", cluster("{rootOfTrust: {policyType: PKI, pki: {caRootsData: QQ==}}}"), "pkiCertificateSubject: email or hostname is required"},
 	} {
-		if _, err := decode(t, tt.u); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
-		}
+		checktest.ErrorHas(t, tt.want, checktest.Err(decode(t, tt.u)))
 	}
 }
 

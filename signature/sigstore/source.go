@@ -29,7 +29,7 @@ type Attachment struct {
 	Payload []byte
 	// Annotations are those of the layer that held the payload.
 	Annotations map[string]string
-	// Location says where that is; Number counts from 1 within the source.
+	// Location names that place; Number counts from 1 within the source.
 	Location string
 	Number   int
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 )
 
@@ -43,9 +44,7 @@ func recorded(b *testing.B, h http.Handler) http.Handler {
 		if !ok {
 			recorder := httptest.NewRecorder()
 			h.ServeHTTP(recorder, r)
-			if recorder.Code != http.StatusOK {
-				b.Fatal(recorder.Body)
-			}
+			checktest.Equal(b, http.StatusOK, recorder.Code, "%v", recorder.Body)
 			body = recorder.Body.Bytes()
 			answers[r.URL.String()] = body
 		}

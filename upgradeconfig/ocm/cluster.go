@@ -44,7 +44,7 @@ func (c *connection) cluster(ctx context.Context) (*cluster, error) {
 	}, nil
 }
 
-// lookUp asks for the cluster. The OCM agent serves no other one, and needs no
+// lookUp asks for the cluster. The OCM agent serves that one only, and needs no
 // search.
 func (c *connection) lookUp(ctx context.Context) (w wireCluster, operation string, err error) {
 	if c.agent {

@@ -174,14 +174,14 @@ func (c *connection) url(path string, query url.Values) string {
 // failure describes what an answer has to say about a request that failed.
 func (c *connection) failure(method, path string, query url.Values, resp *httpclient.Response) *RequestError {
 	e := &RequestError{Method: method, URL: c.secrets.Echo(c.url(path, query)), StatusCode: resp.StatusCode}
-	var said wireError
-	if decode(resp.Body, &said) == nil && said.Kind == "Error" {
-		e.Code, e.Reason = c.secrets.Line(said.Code), c.secrets.Line(said.Reason)
+	var body wireError
+	if decode(resp.Body, &body) == nil && body.Kind == "Error" {
+		e.Code, e.Reason = c.secrets.Line(body.Code), c.secrets.Line(body.Reason)
 		if e.Code == "" && e.Reason == "" {
 			e.Reason = "an error without a reason"
 		}
 	}
-	e.OperationID = c.secrets.Line(cmp.Or(resp.Header.Get("X-Operation-Id"), said.OperationID))
+	e.OperationID = c.secrets.Line(cmp.Or(resp.Header.Get("X-Operation-Id"), body.OperationID))
 	return e
 }
 

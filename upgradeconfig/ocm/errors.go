@@ -46,7 +46,7 @@ type RequestError struct {
 	OperationID string
 	// Code and Reason are what OCM says is wrong; empty if it does not.
 	Code, Reason string
-	// Err is the cause besides the status, or nil.
+	// Err is the cause in addition to the status, or nil.
 	Err error
 }
 

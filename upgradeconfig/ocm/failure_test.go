@@ -118,9 +118,8 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 					t.Fatalf("%+v, %v", result, err)
 				}
 				after, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, clusterapi.Key(object.Namespace, object.Name))
-				if err != nil || after.ResourceVersion != stored.ResourceVersion {
-					t.Errorf("the object was touched: %v", err)
-				}
+				checktest.OK(t, err)
+				checktest.Equal(t, stored.ResourceVersion, after.ResourceVersion, "the object was touched")
 				tries := 0
 				for _, r := range s.Requests() {
 					if strings.HasSuffix(r.Path, path) {
@@ -485,9 +484,7 @@ func TestRedirects(t *testing.T) {
 		}
 		// On the same server it is followed.
 		s.Fail(ocmtest.Fault{Status: status, Path: "/upgrade_policies", Header: http.Header{"Location": {policies + "?page=1"}}})
-		if got, err := p.Policies(t.Context()); err != nil || len(got) != 1 {
-			t.Errorf("%d: %v, %v", status, got, err)
-		}
+		checktest.Equal(t, 1, len(checktest.Get(p.Policies(t.Context()))(t)), "%d", status)
 	}
 }
 

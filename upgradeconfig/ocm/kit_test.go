@@ -70,9 +70,7 @@ func newProvider(t testing.TB, h http.Handler, o ocm.Options) *ocm.Provider {
 	if o.Base == nil {
 		o.Base = ocmtest.Transport(h)
 	}
-	if o.Type == "" {
-		o.Type = upgradeconfig.OSD
-	}
+	o.Type = cmp.Or(o.Type, upgradeconfig.OSD)
 	if o.Rand == nil {
 		o.Rand = func(n int64) int64 { return n / 2 } // no jitter
 	}

@@ -169,9 +169,7 @@ func TestNotifyErrors(t *testing.T) {
 			s := newServer(p7)
 			s.Fail(tt.fault)
 			err := newProvider(t, s, ocm.Options{ServiceLogs: true, RetryWait: 1}).Notify(t.Context(), notification(tt.state))
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Fatalf("%v\nwant %s", err, tt.want)
-			}
+			checktest.ErrorHas(t, tt.want, err)
 			n, request := new(ocm.NotificationError), new(ocm.RequestError)
 			if !errors.As(err, &n) || n.State != tt.state || tt.status != 0 && (!errors.As(err, &request) || request.StatusCode != tt.status) {
 				t.Errorf("%#v", err)

@@ -177,9 +177,7 @@ func TestConversion(t *testing.T) {
 func TestType(t *testing.T) {
 	for typ, want := range map[upgradeconfig.UpgradeType]upgradeconfig.UpgradeType{"": upgradeconfig.ARO, "OSD": upgradeconfig.OSD, "ARO": upgradeconfig.ARO} {
 		p := checktest.Get(ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(newServer(p7))}))(t)
-		if got, err := p.Policies(t.Context()); err != nil || got[0].Spec.Type != want {
-			t.Errorf("%q: %v, %v", typ, got, err)
-		}
+		checktest.Equal(t, want, checktest.Get(p.Policies(t.Context()))(t)[0].Spec.Type, "%q", typ)
 		// Clusters of type ARO have no channel group.
 		s := newServer(p7)
 		c, _ := s.Cluster(clusterID)
@@ -515,9 +513,7 @@ func TestAgent(t *testing.T) {
 	} {
 		s.Forget()
 		s.Fail(ocmtest.Fault{Body: body, Empty: body == ""})
-		if _, err := p.Policies(t.Context()); !errors.Is(err, want) {
-			t.Errorf("%s: %v", body, err)
-		}
+		checktest.ErrorIs(t, want, checktest.Err(p.Policies(t.Context())))
 	}
 }
 

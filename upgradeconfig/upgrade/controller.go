@@ -165,7 +165,7 @@ type Progress struct {
 }
 
 // Run makes passes until ctx ends, and returns the error of ctx promptly then,
-// all its goroutines gone. A pass is made at once, then after as long as the one
+// without a goroutine left. A pass is made at once, then after as long as the one
 // before says, and when the UpgradeConfig is created, deleted, or changed other
 // than in its status. Failures are reported as [upgradeconfig.EventFailed] and
 // tried again. Run fails at once if the Controller is already running.
@@ -217,7 +217,7 @@ func withoutOwnWrites(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
 	delete(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", annotationTold)
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", annotationSent)
 	return u
 }
 
@@ -237,7 +237,7 @@ func (c *Controller) Sync(ctx context.Context) (out Progress, err error) {
 	})
 	out.Phase = cmp.Or(out.Phase, upgradeconfig.PhaseUnknown)
 	if err != nil && out.After == 0 {
-		out.After = lookSoon
+		out.After = shortWait
 	}
 	return out, err
 }
@@ -253,7 +253,7 @@ func (c *Controller) pass(ctx context.Context) (Progress, error) {
 	p := &pass{c: c, config: config, stored: config.Status}
 	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
 	out, err := p.run(ctx)
-	if apierrors.IsNotFound(err) && p.gone(ctx) {
+	if apierrors.IsNotFound(err) && p.isDeleted(ctx) {
 		return c.closeWithout(ctx)
 	}
 	out.Phase = config.Status.Phase(config.Spec.Desired.Version)

@@ -504,9 +504,7 @@ func TestNotCommenced(t *testing.T) {
 			if e.Phase != phase || w.requested != 0 || e.IsTrue(upgradeconfig.FailedUpgrade) != tt.failed {
 				t.Errorf("%d requests, %+v", w.requested, e)
 			}
-			if text := w.provider.texts[len(w.provider.texts)-1]; !strings.Contains(text, tt.text) {
-				t.Errorf("told %q", text)
-			}
+			checktest.Has(t, w.provider.texts[len(w.provider.texts)-1], tt.text)
 			breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
 			checktest.Equal(t, tt.failed, breached, "breached")
 		})
@@ -910,9 +908,7 @@ func TestControllerRun(t *testing.T) {
 		// Due an hour after the start, and the moment after that counts.
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if e := w.entry(); e.Phase != upgradeconfig.PhaseUpgrading {
-			t.Errorf("%+v", e)
-		}
+		checktest.Equal(t, upgradeconfig.PhaseUpgrading, w.entry().Phase, "w.entry().Phase")
 		// It is noticed when the object goes.
 		reads.Store(0)
 		checktest.OK(t,

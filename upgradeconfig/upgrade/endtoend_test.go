@@ -140,9 +140,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Error(err)
 		}
 		c := stored(t, cluster)
-		if phase() != upgradeconfig.PhaseUpgraded {
-			t.Fatalf("after %s: %+v", took, c)
-		}
+		checktest.Equal(t, upgradeconfig.PhaseUpgraded, phase(), "after %s: %+v", took, c)
 		t.Logf("the upgrade took %s", took)
 		e, _ := c.Status.Entry(sample.ToVersion)
 		if e.PrecedingVersion != sample.FromVersion || e.CompleteTime == nil || e.WorkerCompleteTime == nil || e.WorkerStartTime == nil || e.StartTime.Time.Before(at) {

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// annotationTold of an UpgradeConfig is where a [Controller] keeps the
+// annotationSent of an UpgradeConfig is where a [Controller] keeps the
 // notifications that have no condition of the upgrade: delays, extra capacity
 // that is not available, failed health checks, and the service logs that could not
 // be posted. It is JSON with a format number: which notifications are due and which
@@ -29,17 +29,17 @@ import (
 // All other notifications have a condition, which is False while they are due
 // and True once they were sent. It is stored together with the phase; an
 // annotation could not be, since status is a subresource.
-const annotationTold = clusterapi.AnnotationPrefix + "told"
+const annotationSent = clusterapi.AnnotationPrefix + "told"
 
 const recordFormat = 1
 
-// record is the value of annotationTold.
+// record is the value of annotationSent.
 type record struct {
 	Format  int                   `json:"format"`
 	UID     types.UID             `json:"uid"`
 	Version string                `json:"version"`
 	Due     []upgradeconfig.State `json:"due,omitempty"`
-	Told    []upgradeconfig.State `json:"told,omitempty"`
+	Sent    []upgradeconfig.State `json:"told,omitempty"`
 }
 
 // recordOf reads the record of the upgrade that c asks for. One that is about
@@ -47,9 +47,9 @@ type record struct {
 // error.
 func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	var r record
-	err := json.Unmarshal([]byte(c.Annotations[annotationTold]), &r)
+	err := json.Unmarshal([]byte(c.Annotations[annotationSent]), &r)
 	if r.Format > recordFormat {
-		return r, fmt.Errorf("annotation %s has format %d; this program reads formats up to %d", annotationTold, r.Format, recordFormat)
+		return r, fmt.Errorf("annotation %s has format %d; this program reads formats up to %d", annotationSent, r.Format, recordFormat)
 	}
 	if err != nil || r.UID != c.UID || r.Version != c.Spec.Desired.Version {
 		r = record{}
@@ -60,9 +60,9 @@ func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 // storeRecord stores a record, on condition that the stored one is the one that the
 // pass knows; an empty one removes the annotation.
 func (p *pass) storeRecord(ctx context.Context, r record) error {
-	was := p.config.Annotations[annotationTold]
+	was := p.config.Annotations[annotationSent]
 	text := ""
-	if len(r.Due)+len(r.Told) > 0 {
+	if len(r.Due)+len(r.Sent) > 0 {
 		r.Format, r.UID, r.Version = recordFormat, p.config.UID, p.config.Spec.Desired.Version
 		data, err := json.Marshal(r)
 		if err != nil {
@@ -74,17 +74,17 @@ func (p *pass) storeRecord(ctx context.Context, r record) error {
 		return nil
 	}
 	stored, err := clusterapi.Modify(ctx, p.c.o.API, p.c.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
-		if !p.same(c) || c.Annotations[annotationTold] != was {
+		if !p.same(c) || c.Annotations[annotationSent] != was {
 			return loop.ErrChanged
 		}
 		if text == "" {
-			delete(c.Annotations, annotationTold)
+			delete(c.Annotations, annotationSent)
 			return nil
 		}
 		if c.Annotations == nil {
 			c.Annotations = make(map[string]string)
 		}
-		c.Annotations[annotationTold] = text
+		c.Annotations[annotationSent] = text
 		return nil
 	})
 	if err == nil {
@@ -95,7 +95,7 @@ func (p *pass) storeRecord(ctx context.Context, r record) error {
 
 // notifyOnce sends, once, a notification that has no condition.
 func (p *pass) notifyOnce(ctx context.Context, s upgradeconfig.State, found []string) error {
-	if slices.Contains(p.record.Told, s) || p.isSilent(s) {
+	if slices.Contains(p.record.Sent, s) || p.isSilent(s) {
 		return nil
 	}
 	r := p.record
@@ -109,7 +109,7 @@ func (p *pass) notifyOnce(ctx context.Context, s upgradeconfig.State, found []st
 		return err
 	}
 	r.Due = slices.DeleteFunc(slices.Clone(r.Due), func(d upgradeconfig.State) bool { return d == s })
-	r.Told = append(slices.Clone(r.Told), s)
+	r.Sent = append(slices.Clone(r.Sent), s)
 	return p.storeRecord(ctx, r)
 }
 
@@ -246,12 +246,12 @@ func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, u := range list.Items {
-		if _, ok := u.GetAnnotations()[annotationTold]; !ok {
+		if _, ok := u.GetAnnotations()[annotationSent]; !ok {
 			continue
 		}
 		key := clusterapi.Key(u.GetNamespace(), u.GetName())
 		_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
-			delete(c.Annotations, annotationTold)
+			delete(c.Annotations, annotationSent)
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

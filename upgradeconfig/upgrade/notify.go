@@ -22,7 +22,7 @@ const healthReference = "https://access.redhat.com/solutions/7081505"
 // health checks list what was found. States that are never sent have no text.
 //
 // OCM has one state for delayed and skipped. The word "retry" distinguishes them:
-// it is in the texts of StateDelayed and in no other.
+// only the texts of StateDelayed have it.
 func describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
 	upgrade := "Cluster upgrade to version " + version
 	switch s {

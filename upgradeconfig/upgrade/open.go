@@ -181,7 +181,7 @@ func (c *Controller) closeLeft(ctx context.Context, cv *configv1.ClusterVersion,
 func (c *Controller) closeWithout(ctx context.Context) (Progress, error) {
 	cv, err := clusterversion.Get(ctx, c.o.API)
 	if clusterapi.IsMissing(err) {
-		return Progress{After: lookAgain, Reason: noConfig}, nil
+		return Progress{After: longWait, Reason: noConfig}, nil
 	}
 	if err == nil {
 		err = c.closeLeft(ctx, cv, nil)
@@ -189,7 +189,7 @@ func (c *Controller) closeWithout(ctx context.Context) (Progress, error) {
 		err = fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
 	}
 	if err != nil {
-		return Progress{After: lookSoon, Reason: noConfig}, err
+		return Progress{After: shortWait, Reason: noConfig}, err
 	}
-	return Progress{After: lookAgain, Reason: noConfig}, nil
+	return Progress{After: longWait, Reason: noConfig}, nil
 }

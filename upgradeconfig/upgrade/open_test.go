@@ -375,7 +375,7 @@ func TestServiceLogsAreLate(t *testing.T) {
 					t.Errorf("%s was told %d times", s, times[s])
 				}
 			}
-			if text, ok := w.object().Annotations[annotationTold]; ok {
+			if text, ok := w.object().Annotations[annotationSent]; ok {
 				t.Errorf("left is %s", text)
 			}
 		})

@@ -52,8 +52,8 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 	if p.left == nil {
 		return out, err
 	}
-	if out.After == 0 || out.After > lookSoon {
-		out.After = lookSoon
+	if out.After == 0 || out.After > shortWait {
+		out.After = shortWait
 	}
 	return out, errors.Join(p.left, err)
 }
@@ -71,7 +71,7 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 	for _, e := range ends {
 		switch {
 		case p.entry.Phase != e.phase:
-		case p.entry.IsFalse(e.told): // by a pass that was cut short before it notified anybody
+		case p.entry.IsFalse(e.condition): // by a pass that was cut short before it notified anybody
 			return p.notifyEnd(ctx, e)
 		default:
 			if err := p.sendLogs(ctx); err != nil {
@@ -87,7 +87,7 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 			p.entry = *d.Entry
 			if err := p.store(ctx); err != nil {
 				if s.Refreshed != nil && s.Refreshed.Differs && lostRace(err) {
-					return Progress{Reason: d.Reason, After: lookSoon}, nil
+					return Progress{Reason: d.Reason, After: shortWait}, nil
 				}
 				return Progress{}, err
 			}
@@ -165,8 +165,8 @@ func (p *pass) same(c *upgradeconfig.UpgradeConfig) bool {
 	return c.UID == p.config.UID && c.DeletionTimestamp == nil && c.Spec == p.config.Spec
 }
 
-// gone reports whether there is no UpgradeConfig any more.
-func (p *pass) gone(ctx context.Context) bool {
+// isDeleted reports whether the UpgradeConfig no longer exists.
+func (p *pass) isDeleted(ctx context.Context) bool {
 	_, err := p.c.o.API.Get(ctx, kind, p.c.key())
 	return apierrors.IsNotFound(err)
 }
@@ -248,7 +248,7 @@ func (p *pass) withdrawn(ctx context.Context) (Progress, error) {
 		}
 		p.emitStep(upgradeconfig.FailedUpgrade)
 	}
-	return Progress{After: lookSoon, Reason: errWithdrawn.Error()}, nil
+	return Progress{After: shortWait, Reason: errWithdrawn.Error()}, nil
 }
 
 // withdrawnFor is how long a request has to be away. What was read may be old, and
@@ -285,7 +285,7 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 	}
 	p.emitStep(upgradeconfig.FailedUpgrade)
 	if err != nil {
-		return Progress{After: lookSoon}, err
+		return Progress{After: shortWait}, err
 	}
 	if breached {
 		p.c.emit(clusterapi.Event{Type: upgradeconfig.EventBreached, Message: "the upgrade has not commenced in time"}, upgradeconfig.EventData{Version: p.entry.Version})
@@ -305,7 +305,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 // steps runs the steps of the upgrade, up to the first that is not done.
 func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	if p.left != nil {
-		return Progress{After: lookSoon, Reason: "what another upgrade opened is being closed"}, nil
+		return Progress{After: shortWait, Reason: "what another upgrade opened is being closed"}, nil
 	}
 	if p.entry.IsFalse(upgradeconfig.FailedUpgrade) { // it was about to fail
 		p.entry.Conditions = slices.DeleteFunc(p.entry.Conditions, func(c upgradeconfig.Condition) bool { return c.Type == upgradeconfig.FailedUpgrade })
@@ -337,7 +337,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		}
 		done, err := p.step(ctx, step)
 		if err != nil || !done {
-			return Progress{After: lookSoon, Reason: p.message(step)}, errors.Join(late, err)
+			return Progress{After: shortWait, Reason: p.message(step)}, errors.Join(late, err)
 		}
 		last = step
 	}
@@ -347,7 +347,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
-	return Progress{After: lookAgain, Reason: completed.reason}, late
+	return Progress{After: longWait, Reason: completed.reason}, late
 }
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
@@ -372,15 +372,15 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 }
 
 // end is how an upgrade ends. Its phase is stored together with the condition
-// e.told, which is False; then the provider is notified, and then the condition is
+// e.condition, which is False; then the provider is notified, and then the condition is
 // True. So the provider hears of it at least once, and twice only after a crash in
 // between.
 type end struct {
-	phase  upgradeconfig.Phase
-	told   upgradeconfig.ConditionType
-	state  upgradeconfig.State
-	reason string
-	set    func(e *upgradeconfig.HistoryEntry, err error, now time.Time) // told
+	phase     upgradeconfig.Phase
+	condition upgradeconfig.ConditionType
+	state     upgradeconfig.State
+	reason    string
+	set       func(e *upgradeconfig.HistoryEntry, err error, now time.Time) // condition
 }
 
 var (
@@ -398,18 +398,18 @@ func (p *pass) notifyEnd(ctx context.Context, e end) (Progress, error) {
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
-	before, _ := p.entry.Condition(e.told)
+	before, _ := p.entry.Condition(e.condition)
 	e.set(&p.entry, err, p.c.now())
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	if after, _ := p.entry.Condition(e.told); differs(after, before) {
-		p.emitStep(e.told)
+	if after, _ := p.entry.Condition(e.condition); differs(after, before) {
+		p.emitStep(e.condition)
 	}
 	if err != nil {
-		return Progress{After: lookSoon, Reason: p.message(e.told)}, err
+		return Progress{After: shortWait, Reason: p.message(e.condition)}, err
 	}
-	return Progress{After: lookAgain, Reason: e.reason}, nil
+	return Progress{After: longWait, Reason: e.reason}, nil
 }
 
 // alerts are those that the upgrade caused.
@@ -471,7 +471,7 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 	return done, err
 }
 
-// commenced reports whether the cluster has been told to update.
+// commenced reports whether the cluster has the request to update.
 func (p *pass) commenced() (bool, error) {
 	if p.entry.IsTrue(upgradeconfig.UpgradeCommenced) {
 		return true, nil

@@ -12,8 +12,8 @@ import (
 
 // How soon to look at an UpgradeConfig again.
 const (
-	lookAgain = 5 * time.Minute // if nothing happens to it
-	lookSoon  = time.Minute     // while its upgrade is under way
+	longWait  = 5 * time.Minute // if nothing happens to it
+	shortWait = time.Minute     // while its upgrade is under way
 	dueWait   = time.Second     // at the very time of an upgrade, which starts after it
 )
 
@@ -84,9 +84,9 @@ func decide(s situation, o phaseOptions) decision {
 	c := s.Config
 	switch {
 	case c == nil:
-		return stay(lookAgain, noConfig, nil)
+		return stay(longWait, noConfig, nil)
 	case c.DeletionTimestamp != nil:
-		return stay(lookAgain, "the UpgradeConfig is being deleted", nil)
+		return stay(longWait, "the UpgradeConfig is being deleted", nil)
 	}
 	e, ok := c.Status.Entry(c.Spec.Desired.Version)
 	if !ok {
@@ -100,9 +100,9 @@ func decide(s situation, o phaseOptions) decision {
 	case upgradeconfig.PhaseUpgrading:
 		return upgrade(s, e, o)
 	case upgradeconfig.PhaseUpgraded, upgradeconfig.PhaseFailed:
-		return stay(lookAgain, "the upgrade is over", nil)
+		return stay(longWait, "the upgrade is over", nil)
 	}
-	return stay(lookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
+	return stay(longWait, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
 }
 
 const noConfig = "there is no UpgradeConfig"
@@ -119,7 +119,7 @@ func first(s situation) decision {
 	desired := s.Config.Spec.Desired
 	commenced, err := hasCommenced(desired, s.ClusterVersion)
 	if err != nil {
-		return stay(lookSoon, "", commencedError(err))
+		return stay(shortWait, "", commencedError(err))
 	}
 	e := upgradeconfig.HistoryEntry{Version: desired.Version, PrecedingVersion: precedingVersion(desired.Version, s.ClusterVersion), Phase: upgradeconfig.PhaseNew}
 	if commenced {
@@ -134,15 +134,15 @@ func fresh(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
 		return decision{Do: activityHealthCheck}
 	}
 	e.Phase = upgradeconfig.PhasePending
-	return decision{Do: activityNone, Entry: &e, After: lookSoon, Reason: "the upgrade is pending"}
+	return decision{Do: activityNone, Entry: &e, After: shortWait, Reason: "the upgrade is pending"}
 }
 
 func pending(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
 	if _, err := stepsOf(s.Config.Spec.Type); err != nil {
-		return stay(lookAgain, "", err)
+		return stay(longWait, "", err)
 	}
 	due := whenDue(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut)
-	after := lookAgain
+	after := longWait
 	if due.Wait > 0 && due.Wait < after {
 		after = due.Wait
 	}
@@ -170,10 +170,10 @@ func pending(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision
 	case r == nil:
 		return decision{Do: activityRefresh}
 	case r.Err != nil && !errors.Is(r.Err, upgradeconfig.ErrNotConfigured):
-		return stay(lookSoon, "the provider cannot be asked once more", r.Err)
+		return stay(shortWait, "the provider cannot be asked once more", r.Err)
 	case r.Err == nil && r.Differs:
 		e.Phase = upgradeconfig.PhaseNew
-		return decision{Do: activityNone, Entry: &e, After: lookSoon, Reason: "the provider has changed the policy"}
+		return decision{Do: activityNone, Entry: &e, After: shortWait, Reason: "the provider has changed the policy"}
 	}
 	e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
 	return decision{Do: activityDecide, Entry: &e}
@@ -182,11 +182,11 @@ func pending(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision
 func upgrade(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
 	t := s.Config.Spec.Type
 	if _, err := stepsOf(t); err != nil {
-		return stay(lookAgain, "", err)
+		return stay(longWait, "", err)
 	}
 	commenced, err := hasCommenced(s.Config.Spec.Desired, s.ClusterVersion)
 	if err != nil {
-		return stay(lookSoon, "", commencedError(err))
+		return stay(shortWait, "", commencedError(err))
 	}
 	if e.IsTrue(upgradeconfig.UpgradeCommenced) && !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) && !commenced && !isUnderWay(s.Config.Spec.Desired, s.ClusterVersion, e.StartTime) {
 		return decision{Do: activityWithdrawn}

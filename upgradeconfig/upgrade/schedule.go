@@ -10,7 +10,7 @@ import (
 type schedule struct {
 	// Ready: its time has come.
 	Ready bool
-	// Breached: its window is over. It is Ready all the same; whether it still
+	// Breached: its window is over. It is still Ready; whether it still
 	// starts is up to SkipBreached.
 	Breached bool
 	// Wait is how long until its time comes; 0 when it is Ready, and when

@@ -390,7 +390,7 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 		Due []upgradeconfig.State `json:"due"`
 	}
 	u := upgradeID{c.UID, c.Spec.Desired.Version}
-	if text, ok := c.Annotations[annotationTold]; ok {
+	if text, ok := c.Annotations[annotationSent]; ok {
 		if err := json.Unmarshal([]byte(text), &record); err != nil {
 			s.wrong("%s", err)
 		}

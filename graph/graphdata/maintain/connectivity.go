@@ -13,7 +13,7 @@ import (
 )
 
 // connectivity answers which updates a snapshot leaves open. The maintainers look
-// at amd64; if there is none, at the first architecture.
+// at amd64, or without it at the first architecture.
 type connectivity struct {
 	snap       *inside.Graph
 	arch       string
@@ -147,7 +147,7 @@ func (c *connectivity) wayOut(channel graphdata.Channel) *wayOut {
 	return &wayOut{c, name, c.members(channel.Versions), map[openshift.Minor][]bool{}}
 }
 
-// concern reports that there is no way from a version to the minor of the channel;
+// concern reports that no way leads from a version to the minor of the channel;
 // "" if there is one or none is needed. known reports whether there is a release.
 func (w *wayOut) concern(version string) (text string, known bool) {
 	v, err := graph.ParseVersion(version)

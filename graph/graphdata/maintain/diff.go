@@ -3,14 +3,17 @@ package maintain
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
-	configv1 "github.com/openshift/api/config/v1"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Diff returns what turns the graph of one snapshot into another's: releases, their
@@ -225,3 +228,136 @@ func (d *differ) risks() {
 		}
 	}
 }
+
+// updates finds what changes of the updates to a node. was and is hold the offer of
+// each source; they are empty before and after.
+func (d *differ) updates(t int, was, is []int32) {
+	var sources []int32
+	for side, offers := range [2][]int32{was, is} {
+		at := d.nodes[t].at[side]
+		if at < 0 {
+			continue
+		}
+		set := func(f, offer int32) {
+			f = d.place[side][f]
+			offers[f] = offer
+			sources = append(sources, f)
+		}
+		for _, f := range d.snaps[side].In[at] {
+			set(f, recommended)
+		}
+		for _, c := range d.snaps[side].Pairs[at] {
+			set(c.From, d.lists[side][c.List])
+		}
+	}
+	slices.Sort(sources)
+	for _, f := range slices.Compact(sources) {
+		if was[f] != is[f] || !d.nodes[f].same || !d.nodes[t].same {
+			d.update(&d.nodes[f], &d.nodes[t], [2]int32{was[f], is[f]})
+		}
+		was[f], is[f] = noOffer, noOffer
+	}
+}
+
+// update reports an update that may be served otherwise, by what happens to it in
+// which channels.
+func (d *differ) update(from, to *unionNode, offers [2]int32) {
+	for _, arch := range from.arches {
+		if !slices.Contains(to.arches, arch) {
+			continue
+		}
+		var channels [2][]string
+		change := UpdateChange{Arch: arch}
+		for side := range offers {
+			f, t := d.served(side, from, arch), d.served(side, to, arch)
+			change.From, change.To = cmp.Or(f, change.From), cmp.Or(t, change.To)
+			if f == "" || t == "" || offers[side] == noOffer {
+				continue
+			}
+			for _, c := range from.channels[side] {
+				if slices.Contains(to.channels[side], c) {
+					channels[side] = append(channels[side], c)
+				}
+			}
+		}
+		inBoth := without(channels[0], without(channels[0], channels[1]))
+		for _, k := range []struct {
+			channels []string
+			was, is  int32
+		}{
+			{without(channels[0], channels[1]), offers[0], noOffer},
+			{without(channels[1], channels[0]), noOffer, offers[1]},
+			{inBoth, offers[0], offers[1]},
+		} {
+			if len(k.channels) == 0 || k.was == k.is {
+				continue
+			}
+			change.Channels = slices.SortedFunc(slices.Values(k.channels), graph.CompareChannels)
+			change.Was, change.Is = d.offer(k.was), d.offer(k.is)
+			d.changes.Updates = append(d.changes.Updates, change)
+		}
+	}
+}
+
+func (d *differ) offer(number int32) Offer {
+	kinds := []string{offerNone, offerRecommended, offerConditional}
+	return Offer{Kind: kinds[min(number, firstConditional)], Risks: d.offers[number]}
+}
+
+// patchConcerns determines which versions of the highest minor of a channel have no
+// unconditional update within the channel, by node. The highest version needs none,
+// nor do pre-releases. A version that leads only to a reported one needs no finding
+// of its own.
+func (c *connectivity) patchConcerns(channel graphdata.Channel) map[int32]string {
+	in := c.members(channel.Versions)
+	highest := -1
+	for i := range in {
+		if in[i] {
+			highest = i
+		}
+	}
+	if highest < 0 {
+		return nil
+	}
+	updates := make(map[int32]bool)
+	exposed := make(map[int32][]conditionalTarget)
+	for i := range in {
+		if !in[i] {
+			continue
+		}
+		for _, f := range c.snap.In[i] {
+			updates[f] = true
+		}
+		for _, p := range c.snap.Pairs[i] {
+			exposed[p.From] = append(exposed[p.From], conditionalTarget{int32(i), p.List})
+		}
+	}
+	concerns := map[int32]string{}
+	top := openshift.MinorOf(c.snap.Nodes[highest].SemVer)
+	for i := int32(highest) - 1; i >= 0; i-- {
+		v := c.snap.Nodes[i].SemVer
+		if !in[i] || updates[i] || v.Prerelease() != "" || openshift.MinorOf(v) != top {
+			continue
+		}
+		version := servedVersion(&c.snap.Nodes[i], c.arch)
+		if len(exposed[i]) == 0 {
+			concerns[i] = fmt.Sprintf("%s has no patch updates in %s", version, channel.Name)
+			continue
+		}
+		if slices.ContainsFunc(exposed[i], func(t conditionalTarget) bool { return concerns[t.to] != "" }) {
+			continue
+		}
+		var names []string
+		for _, t := range exposed[i] {
+			for _, r := range c.snap.Lists[t.list] {
+				names = append(names, r.Name)
+			}
+		}
+		slices.Sort(names)
+		concerns[i] = fmt.Sprintf("%s has patch updates in %s, but they are exposed to risks: %s", version, channel.Name, strings.Join(slices.Compact(names), ", "))
+	}
+	return concerns
+}
+
+// conditionalTarget is an update under a list of risks.
+type conditionalTarget struct{ to, list int32 }

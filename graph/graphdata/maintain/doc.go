@@ -2,12 +2,11 @@
 // graphdata reads it. Nothing in it writes a file.
 //
 // [Lint] finds what can be read and is still not as the maintainers want it: a
-// release in stable and not in fast, a risk whose files say different things, an
-// expression that matches nothing. Errors are what their own checks refuse,
-// warnings what those do not see. With a snapshot it also finds expressions that
+// release in stable and not in fast, a risk whose files differ, an expression that
+// matches nothing. Errors are what their own checks refuse, warnings what those miss. With a snapshot it also finds expressions that
 // match no update, and releases that a channel can be entered with and not left.
-// [Accepted] are the findings that a tree lives with, so that a check before merging
-// can refuse the others.
+// [Accepted] are the findings that a tree accepts, so that a check before merging
+// can refuse new ones.
 //
 // [Diff] returns what makes one snapshot another: releases, their channels, updates
 // that appear, vanish, or become conditional, and risks, as text and as data. Two
@@ -18,13 +17,7 @@
 // answered by [graphdata.Snapshot.Why].
 //
 // The rules are those of github.com/openshift/cincinnati-graph-data (hack, and
-// graph-data.rs). The types of the package are
-// plain data: safe to read from many goroutines at a time, not to change while others
-// read.
-//
-// # Limits
-//
-// The error is a [*graphdata.LimitError], which names the limit.
-//
-// docs/limits.md lists the limits of this package.
+// graph-data.rs). The types of the package are plain data, safe for concurrent use as
+// long as nobody changes them. docs/limits.md lists the limits, which errors name by a
+// [*graphdata.LimitError].
 package maintain

@@ -22,7 +22,7 @@ func (l *linter) filterCompiles() {
 }
 
 // filters returns the filter of a channel as it is meant, and as the maintainers'
-// script puts it together; both nil if there is none or it does not compile.
+// script puts it together; both nil if it is missing or does not compile.
 func filters(c graphdata.Channel) (meant, script *regexp.Regexp) {
 	if c.Feeder.Filter == "" {
 		return nil, nil
@@ -120,7 +120,7 @@ func (l *linter) eusMissing() {
 }
 
 // eusFeeder: a release enters stable and eus at the same time. What is in them may
-// differ all the same, by their filters.
+// still differ, by their filters.
 func (l *linter) eusFeeder() {
 	for _, c := range l.public {
 		name, ok := graph.ParseChannel(c.Name)

@@ -2,6 +2,7 @@
 package graphtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,9 +112,7 @@ func Build(t *testing.T, versions, edges, conditional string) *graph.Graph {
 	var nodes []string
 	for _, v := range strings.Fields(versions) {
 		v, metadata, _ := strings.Cut(v, "=")
-		if metadata == "" {
-			metadata = "{}"
-		}
+		metadata = cmp.Or(metadata, "{}")
 		nodes = append(nodes, fmt.Sprintf(`{"version":%q,"payload":"i-%s","metadata":%s}`, v, v, metadata))
 	}
 	text := fmt.Sprintf(`{"nodes":[%s],"edges":[%s],"conditionalEdges":[%s]}`, strings.Join(nodes, ","), edges, conditional)

@@ -103,7 +103,7 @@ func (s *Snapshot) ReadJSON(r io.Reader) error {
 	case answer.Data.ResultType != "vector" && answer.Data.ResultType != "matrix":
 		return fmt.Errorf("data.resultType is %q, not vector or matrix", bounded.Text(answer.Data.ResultType, maxWords))
 	}
-	// One series and one sample after the other: all at once would take many
+	// Series by series and sample by sample: all at once would take many
 	// times the input's size.
 	return each(answer.Data.Result, "data.result", func(i int, d *json.Decoder) error {
 		var one struct {

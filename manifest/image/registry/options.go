@@ -36,7 +36,7 @@ type Options struct {
 	// Retries is how often a request is sent again that failed for the moment: the
 	// connection broke, or the answer was 429, 502, 503 or 504. The wait is the one
 	// that the answer asks for in Retry-After, if it is at most two minutes, else 1 s,
-	// 2 s, 4 s and so on. A blob that breaks off continues where it did. 0: never.
+	// 2 s, 4 s and so on. A blob that breaks off continues from there. 0: never.
 	Retries int
 	// Transport sends the requests. Nil means an own one with RootCAs and Proxy;
 	// with a Transport those two are ignored.

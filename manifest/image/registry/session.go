@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,9 +153,7 @@ func plainError(err error) error {
 			texts = append(texts, strings.TrimSpace(string(d.Code)+" "+d.Message))
 		}
 		message := strings.Join(texts, "; ")
-		if message == "" {
-			message = http.StatusText(answer.StatusCode)
-		}
+		message = cmp.Or(message, http.StatusText(answer.StatusCode))
 		return &StatusError{Status: answer.StatusCode, Message: bounded.Text(message, maxMessage)}
 	}
 	if u, ok := err.(*url.Error); ok { // one of two, by https and http, stays as it is

@@ -37,7 +37,7 @@ type Loop struct {
 	due      time.Time
 }
 
-// Pass is what a pass knows besides the cluster: the time, which stands still
+// Pass is what a pass knows in addition to the cluster: the time, which stands still
 // meanwhile, and random numbers in [0, n).
 type Pass struct {
 	Now    time.Time

@@ -1,6 +1,7 @@
 package ocmtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,9 +31,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	served := r.Clone(ctx)
 	served.RequestURI, served.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1234"
-	if served.Host == "" {
-		served.Host = r.URL.Host
-	}
+	served.Host = cmp.Or(served.Host, r.URL.Host)
 	if served.Body == nil {
 		served.Body = http.NoBody
 	}
@@ -52,7 +51,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			w.WriteHeader(http.StatusOK) // unless there was another
 			out.Close()
 		default:
-			failed <- err // before the header, if that is where it broke
+			failed <- err // before the header, if it broke there
 			out.CloseWithError(io.ErrUnexpectedEOF)
 		}
 	}()
