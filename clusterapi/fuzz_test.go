@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // FuzzFromUnstructured converts anything. An error names the object, and what
@@ -32,7 +33,7 @@ func FuzzFromUnstructured(f *testing.F) {
 		}
 		before := u.DeepCopy()
 		for _, statusOnly := range []bool{false, true} {
-			changed, err := clusterapi.Overlay(u, cv, cv.DeepCopy(), statusOnly)
+			changed, err := objects.Overlay(u, cv, cv.DeepCopy(), statusOnly)
 			if err != nil || changed {
 				t.Errorf("an object differs from its copy: %v, %v", changed, err)
 			}

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -19,7 +19,7 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 	groups := make(map[string]bool)
 	for _, s := range sides {
 		for id, manifests := range s.applied {
-			if _, known := clusterapi.TypeOf(manifests[0].GVK()); !known {
+			if _, known := objects.TypeOf(manifests[0].GVK()); !known {
 				groups[id.Group] = true
 			}
 		}

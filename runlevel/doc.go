@@ -51,7 +51,7 @@
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:
-// maps key by key, keyed lists element by element ([clusterapi.Merge]). Of two
+// maps key by key, keyed lists element by element. Of two
 // values the later manifest's counts, and an [EventWarning] names the files and
 // fields. Manifests that only create or delete are not merged: each acts when
 // its turn comes.

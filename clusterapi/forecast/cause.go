@@ -8,8 +8,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Cause is why an update does not proceed.
@@ -35,7 +35,7 @@ func versionChain(conditions []configv1.ClusterOperatorStatusCondition, message 
 		Object:  &view.Resource{Group: configv1.GroupName, Kind: "ClusterVersion", Name: "version"},
 		Message: message,
 	}
-	if c := clusterapi.FindCondition(conditions, configv1.OperatorProgressing); c != nil {
+	if c := openshift.FindCondition(conditions, configv1.OperatorProgressing); c != nil {
 		link.State = fmt.Sprintf("%s=%s", c.Type, c.Status)
 		if since := c.LastTransitionTime.Time; !since.IsZero() {
 			link.Since = &since

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -91,7 +92,7 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 	newest := updates[0]
 	var last time.Time
 	for _, co := range operators {
-		p := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+		p := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
 		if co.Name == "machine-config" || p == nil || p.Status != configv1.ConditionFalse {
 			continue // that one waits for nodes
 		}

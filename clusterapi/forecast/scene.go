@@ -27,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -483,15 +484,15 @@ func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) erro
 // brokenOperator returns the fault of an operator that was recorded as degraded or
 // unavailable and does nothing about it; nil without one.
 func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
-	progressing := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
 	if progressing != nil && progressing.Status == configv1.ConditionTrue {
 		return nil
 	}
-	available := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
+	available := openshift.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
 	if available != nil && available.Status != configv1.ConditionTrue {
 		return &simulation.Fault{Kind: simulation.FaultUnavailable, Reason: available.Reason, Message: available.Message}
 	}
-	degraded := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorDegraded)
+	degraded := openshift.FindCondition(co.Status.Conditions, configv1.OperatorDegraded)
 	if degraded != nil && degraded.Status == configv1.ConditionTrue {
 		return &simulation.Fault{Kind: simulation.FaultDegraded, Reason: degraded.Reason, Message: degraded.Message}
 	}

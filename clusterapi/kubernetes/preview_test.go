@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -206,7 +207,7 @@ func meddle(t *testing.T, api clusterapi.ClusterAPI, p *manifest.Payload) {
 // allocates.
 func unlike(want, live *unstructured.Unstructured) []clusterapi.FieldChange {
 	fill := func(u *unstructured.Unstructured) *unstructured.Unstructured {
-		return apiserver.Fill(clusterapi.WithoutServerFields(u))
+		return apiserver.Fill(objects.WithoutServerFields(u))
 	}
 	return slices.DeleteFunc(clusterapi.Compare(fill(want), fill(live), nil), func(f clusterapi.FieldChange) bool {
 		return apiserver.Allocated(live.GroupVersionKind().GroupKind(), f.Path)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Each embedded definition is one that the cluster itself takes, and serves
@@ -20,7 +21,7 @@ func TestOpenShiftDefinitions(t *testing.T) {
 		t.Fatalf("%d definitions, %v", len(all.Items), err)
 	}
 	for i := range all.Items {
-		d := clusterapi.WithoutServerFields(&all.Items[i])
+		d := objects.WithoutServerFields(&all.Items[i])
 		if _, err := fresh.Create(t.Context(), d, clusterapi.CreateOptions{}); err != nil {
 			t.Errorf("%s: %v", d.GetName(), err)
 		}
