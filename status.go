@@ -316,7 +316,7 @@ func reasonOf(err error) (reason, name string) {
 	return "", ""
 }
 
-// Summary words a reason for the message of Progressing. The name of the object in
+// reasonSummary words a reason for the message of Progressing. The name of the object in
 // trouble may be empty. It never returns an empty text; if there is no reason at
 // all, callers say "an error occurred".
 func reasonSummary(reason, name string) string {

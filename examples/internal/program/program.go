@@ -32,7 +32,7 @@ const (
 // its functions are.
 type Command struct {
 	Name  string // as it is called, without flags
-	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
+	Args  string // arguments in the usage, such as "[PACKAGE]"; empty: none
 	About string // what it does, in a line
 	Codes string // what the exit codes mean here, but for 2
 	Min   int    // fewest arguments
