@@ -33,6 +33,9 @@
 // else the first by path, but never one from which a secret can be read if another
 // copy has it taken out. [Redacted] reports which values were taken out.
 //
+// A [Recording] is immutable and safe for concurrent use. Options, coverage,
+// problems and errors are plain data, safe for concurrent reads.
+//
 // Sources: https://github.com/openshift/must-gather,
 // https://github.com/openshift/insights-operator/blob/master/docs/gathered-data.md.
 package dump

@@ -42,4 +42,7 @@
 // kinds, no admission and no authorisation. It does not evaluate rules in CEL
 // (x-kubernetes-validations): see [Options].Validate. An owner reference to an object
 // that never existed has no effect.
+//
+// A [Cluster] is safe for concurrent use. Options and calls are plain data, safe for
+// concurrent reads.
 package memory
