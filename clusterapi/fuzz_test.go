@@ -26,17 +26,13 @@ func FuzzFromUnstructured(f *testing.F) {
 		u := &unstructured.Unstructured{Object: content}
 		cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "ClusterVersion") {
-				t.Errorf("%v does not name the object", err)
-			}
+			checktest.FailIf(t, !strings.HasPrefix(err.Error(), "ClusterVersion"), "%v does not name the object", err)
 			return
 		}
 		before := u.DeepCopy()
 		for _, statusOnly := range []bool{false, true} {
 			changed, err := objects.Overlay(u, cv, cv.DeepCopy(), statusOnly)
-			if err != nil || changed {
-				t.Errorf("an object differs from its copy: %v, %v", changed, err)
-			}
+			checktest.FailIf(t, err != nil || changed, "an object differs from its copy: %v, %v", changed, err)
 		}
 		checktest.Same(t, before.Object, u.Object)
 	})

@@ -72,17 +72,13 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 				api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
 		case ns != "":
 			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
-			if err != nil && !apierrors.IsAlreadyExists(err) {
-				t.Fatal(err)
-			}
+			checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "%v", err)
 		}
 	}
 	time.Sleep(5 * time.Second) // until the definitions are served
 	for _, kind := range []string{"Proxy", "Infrastructure"} {
 		_, err := api.Create(t.Context(), object(t, "{apiVersion: config.openshift.io/v1, kind: %s, metadata: {name: cluster}, spec: {}}", kind), clusterapi.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) && !meta.IsNoMatchError(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err) && !meta.IsNoMatchError(err), "%v", err)
 	}
 	owner := &metav1.OwnerReference{Name: "version", UID: "uid"}
 	// Every task is carried out: what is refused stops none.
@@ -103,9 +99,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 					mu.Lock()
 					defer mu.Unlock()
 					out[nameOf(task.Manifest)] = true
-					if !refused[nameOf(task.Manifest)] {
-						t.Errorf("%s: %v", task, err)
-					}
+					checktest.FailIf(t, !refused[nameOf(task.Manifest)], "%s: %v", task, err)
 				}
 				return nil
 			})
@@ -142,9 +136,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 			continue
 		}
 		live, err := api.Get(t.Context(), c.Object.GroupVersionKind, c.Object.NamespacedName)
-		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err), "%v", err)
 		if err != nil {
 			live = nil
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
@@ -17,9 +18,7 @@ func TestOpenShiftDefinitions(t *testing.T) {
 	c := memory.NewOpenShift(memory.Options{})
 	fresh := memory.New(memory.Options{})
 	all, err := c.List(t.Context(), schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, clusterapi.ListOptions{})
-	if err != nil || len(all.Items) < 60 {
-		t.Fatalf("%d definitions, %v", len(all.Items), err)
-	}
+	checktest.FatalIf(t, err != nil || len(all.Items) < 60, "%d definitions, %v", len(all.Items), err)
 	for i := range all.Items {
 		d := objects.WithoutServerFields(&all.Items[i])
 		if _, err := fresh.Create(t.Context(), d, clusterapi.CreateOptions{}); err != nil {

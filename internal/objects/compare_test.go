@@ -123,7 +123,5 @@ func TestWithoutServerFields(t *testing.T) {
 	in := compareObject(t, "{kind: A, metadata: {name: x, uid: u, generation: 2, managedFields: [], labels: {a: b}}, spec: {}, status: {a: 1}}")
 	want := compareObject(t, "{kind: A, metadata: {name: x, labels: {a: b}}, spec: {}}")
 	checktest.Same(t, want.Object, objects.WithoutServerFields(in).Object)
-	if in.GetUID() != "u" || objects.WithoutServerFields(nil) != nil {
-		t.Error("the argument was changed")
-	}
+	checktest.FailIf(t, in.GetUID() != "u" || objects.WithoutServerFields(nil) != nil, "the argument was changed")
 }

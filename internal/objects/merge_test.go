@@ -101,9 +101,7 @@ func TestMergeIsServerSideApply(t *testing.T) {
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(byKind))
-	if len(kinds) < 9 {
-		t.Fatalf("kinds %v", kinds)
-	}
+	checktest.FatalIf(t, len(kinds) < 9, "kinds %v", kinds)
 	rapid.Check(t, func(rt *rapid.T) {
 		source := rapid.SampledFrom(byKind[rapid.SampledFrom(kinds).Draw(rt, "kind")]).Draw(rt, "object")
 		one, two := source.DeepCopy(), source.DeepCopy()
