@@ -178,7 +178,7 @@ type passReport struct {
 	LastProgress time.Time
 }
 
-// NextReport decides what becomes of a new report in a pass that began with start.
+// nextReport decides what becomes of a new report in a pass that began with start.
 //
 // It is dropped (ok is false) when there was trouble at the start, it reports none
 // and has not got further about the same image: earlier trouble stays visible until

@@ -7,8 +7,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // The steps of an update, in their order. Each has its own file.
@@ -201,7 +201,7 @@ func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
 	in := newStatusInput(p.now, p.o.cv, p.d, &p.mem, &p.set)
 	in.accepts, in.loading = p.accepts, p.loading
 	in.completed = in.completed || p.accepts && p.mem.work.sync.found
-	if clusterapi.FindCondition(p.o.cv.Status.Conditions, configv1.OperatorUpgradeable) == nil {
+	if openshift.FindCondition(p.o.cv.Status.Conditions, configv1.OperatorUpgradeable) == nil {
 		in.upgradeable = &configv1.ClusterOperatorStatusCondition{Status: configv1.ConditionUnknown} // its place among the conditions
 	}
 	cv := *p.o.cv

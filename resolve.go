@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // origin is why a release is wanted, and so how far it is trusted.
@@ -130,7 +130,7 @@ func (p *planner) resolve() {
 	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != clusterversion.OwnRelease && !equality.Semantic.DeepEqual(u, p.mem.asked) {
 		return
 	}
-	progressing := clusterapi.FindCondition(p.status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(p.status.Conditions, configv1.OperatorProgressing)
 	state := graph.AutoState{
 		Current:     p.status.Desired.Version,
 		Available:   p.status.AvailableUpdates,

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -81,7 +81,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	setAccepted(in, set)
 
 	unset := func(t configv1.ClusterStatusConditionType) {
-		if clusterapi.FindCondition(*conds, t) == nil {
+		if openshift.FindCondition(*conds, t) == nil {
 			set(t, configv1.ConditionFalse, "", "")
 		}
 	}
@@ -174,7 +174,7 @@ var obsoleteConditions = []configv1.ClusterStatusConditionType{
 // moves with the status only. A message that is too long is cut and says so.
 func setCondition(conds *[]configv1.ClusterOperatorStatusCondition, c configv1.ClusterOperatorStatusCondition, now metav1.Time) {
 	c.Message = bounded.Text(c.Message, clusterversion.MaxMessage)
-	old := clusterapi.FindCondition(*conds, c.Type)
+	old := openshift.FindCondition(*conds, c.Type)
 	if old == nil {
 		c.LastTransitionTime = now
 		*conds = append(*conds, c)
@@ -316,7 +316,7 @@ func reasonOf(err error) (reason, name string) {
 	return "", ""
 }
 
-// Summary words a reason for the message of Progressing. The name of the object in
+// reasonSummary words a reason for the message of Progressing. The name of the object in
 // trouble may be empty. It never returns an empty text; if there is no reason at
 // all, callers say "an error occurred".
 func reasonSummary(reason, name string) string {

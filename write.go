@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // writer writes the status of the ClusterVersion, and requests.
@@ -51,7 +52,7 @@ func (w *writer) write(
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
-	if c := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
+	if c := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
 		return c.Message
 	}
 	return ""

@@ -209,15 +209,19 @@ type EvictOptions struct {
 	GracePeriodSeconds *int64
 }
 
-// Field managers, one per purpose: see [ApplyOptions.FieldManager].
+// Constants of all packages.
 const (
+	// Field managers, one per purpose: see [ApplyOptions.FieldManager].
 	ManagerDefault = "clusterupdate"
 	ManagerPayload = "clusterupdate-payload" // manifests of a release
 	ManagerStatus  = "clusterupdate-status"  // status of ClusterVersion
 	ManagerRollout = "clusterupdate-rollout" // nodes and machine config pools
 	ManagerPolicy  = "clusterupdate-policy"  // UpgradeConfigs
 	ManagerOLM     = "clusterupdate-olm"     // subscriptions and their results
-)
 
-// AnnotationPrefix starts every annotation and label of this module.
-const AnnotationPrefix = "clusterupdate.github.io/"
+	// AnnotationPrefix starts every annotation and label of this module.
+	AnnotationPrefix = "clusterupdate.github.io/"
+
+	// DefaultRetries is the number of retries of [Modify].
+	DefaultRetries = 5
+)

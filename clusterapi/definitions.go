@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Definitions knows what the cluster accepts as the status of custom resources, whose
@@ -40,21 +42,25 @@ func (d *Definitions) Forget() {
 	}
 }
 
-// FitStatus returns o with the status that the cluster accepts: without fields that the
-// definition of its kind lacks, and without values that it refuses. A list loses the
-// elements that do not fit, and texts for people are cut. Where the definition cannot be
-// read, o stays as it is, and known is false. o is not changed. The error is one of
-// converting o.
-func FitStatus[T any](ctx context.Context, r Reader, d *Definitions, o *T) (fitting *T, known bool, err error) {
+// FitStatus cuts the status of a typed object, to which o points, to what the cluster
+// accepts: without fields that the definition of its kind lacks, and without values that
+// it refuses. A list loses the elements that do not fit, and texts for people are cut. If
+// the definition cannot be read, *o stays as it is, and known is false. What *o leads to
+// is not changed. The error is one of converting *o.
+func (d *Definitions) FitStatus(ctx context.Context, r Reader, o any) (known bool, err error) {
 	u, err := ToUnstructured(o)
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	if !d.fit(ctx, r, u) {
-		return o, false, nil
+		return false, nil
 	}
-	fitting, err = FromUnstructured[T](u)
-	return fitting, err == nil, err
+	fitting := reflect.New(reflect.TypeOf(o).Elem())
+	if err := objects.Convert(u, fitting.Interface()); err != nil {
+		return false, err
+	}
+	reflect.ValueOf(o).Elem().Set(fitting.Elem())
+	return true, nil
 }
 
 // fit cuts the status of an object and reports whether its definition is known. It

@@ -1,5 +1,5 @@
-// Package clusterapi reports what this module needs of a cluster, and gives typed
-// access on top of it.
+// Package clusterapi has the interfaces of a cluster that this module needs, and typed
+// access on top of them.
 //
 // # The interfaces
 //
@@ -28,12 +28,6 @@
 // must survive every read and write. That is what [Modify] is for: it lets a
 // function change a typed copy, and lays only the difference onto the object.
 //
-//	_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{},
-//		func(pool *mcfgv1.MachineConfigPool) error {
-//			pool.Spec.Paused = true
-//			return nil
-//		})
-//
 // # Not there, or not known
 //
 // Decisions hang on the reason for which an object is missing. An object that
@@ -44,8 +38,6 @@
 // A [ClusterAPI] is safe for concurrent use. Options, events and errors are
 // plain data: safe to read from many goroutines at a time, not to change while
 // others read.
-//
-// [ReadOnly] makes a [ClusterAPI] from a [Reader].
 //
 // # The way out
 //

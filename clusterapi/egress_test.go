@@ -69,9 +69,7 @@ func TestReadEgress(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := clusterapi.ReadEgress(t.Context(), behind(t, tt.proxy, tt.bundle))
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Errorf("%v, want %s", err, tt.err)
-				}
+				checktest.FailIf(t, err == nil || err.Error() != tt.err, "%v, want %s", err, tt.err)
 				return
 			}
 			if err != nil || (e.Proxy != nil) != tt.proxied || (e.RootCAs != nil) != tt.trusted || string(e.Bundle) != tt.bundle {

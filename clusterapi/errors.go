@@ -18,9 +18,9 @@ var ErrNotCollected = errors.New("not collected in this recording")
 // finds more objects than its caller accepts.
 type LimitError = limit.LimitError
 
-// TooMany is the error of a List of gvk that finds more than limit objects.
-func TooMany(gvk schema.GroupVersionKind, limit int) *LimitError {
-	return &LimitError{Where: "list of " + gvk.Kind, Limit: "ListOptions.Limit", Max: int64(limit), What: "objects"}
+// Exceeded returns the error of a List of gvk that finds more objects than o accepts.
+func (o ListOptions) Exceeded(gvk schema.GroupVersionKind) *LimitError {
+	return &LimitError{Where: "list of " + gvk.Kind, Limit: "ListOptions.Limit", Max: int64(o.Limit), What: "objects"}
 }
 
 // IsMissing reports whether an error says that an object, or its kind, does not exist in the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // FuzzFromUnstructured converts anything. An error names the object, and what
@@ -25,17 +26,13 @@ func FuzzFromUnstructured(f *testing.F) {
 		u := &unstructured.Unstructured{Object: content}
 		cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "ClusterVersion") {
-				t.Errorf("%v does not name the object", err)
-			}
+			checktest.FailIf(t, !strings.HasPrefix(err.Error(), "ClusterVersion"), "%v does not name the object", err)
 			return
 		}
 		before := u.DeepCopy()
 		for _, statusOnly := range []bool{false, true} {
-			changed, err := clusterapi.Overlay(u, cv, cv.DeepCopy(), statusOnly)
-			if err != nil || changed {
-				t.Errorf("an object differs from its copy: %v, %v", changed, err)
-			}
+			changed, err := objects.Overlay(u, cv, cv.DeepCopy(), statusOnly)
+			checktest.FailIf(t, err != nil || changed, "an object differs from its copy: %v, %v", changed, err)
 		}
 		checktest.Same(t, before.Object, u.Object)
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -37,9 +38,6 @@ type ModifyOptions struct {
 	// Definitions cuts a status to what the cluster accepts; nil writes it as it is.
 	Definitions *Definitions
 }
-
-// DefaultRetries is the number of retries of [Modify].
-const DefaultRetries = 5
 
 // Modify changes an existing object: the one way to do so. It reads the object,
 // calls f with a typed copy, and writes the differences that f made, provided that
@@ -76,7 +74,7 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 		return nil, err
 	}
 	retries := cmp.Or(o.Retries, DefaultRetries)
-	if o.Once || ctx.Value(withoutRetries{}) != nil {
+	if o.Once || options.IsOnce(ctx) {
 		retries = 0
 	}
 	// Up to as much again is added, so that writers in conflict fall out of step.
@@ -100,7 +98,7 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 			return nil, err
 		}
 		u := &unstructured.Unstructured{Object: read.u.Object}
-		changed, err := Overlay(u, before, after, o.Status)
+		changed, err := objects.Overlay(u, before, after, o.Status)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +109,7 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 		fits := o.Status && o.Definitions != nil
 		if changed && fits {
 			o.Definitions.fit(ctx, api, u)
-			changed = !equalJSON(u.Object["status"], read.u.Object["status"])
+			changed = !objects.Equal(u.Object["status"], read.u.Object["status"])
 		}
 		if !changed && !pruned {
 			return owned[T](read)
@@ -212,12 +210,3 @@ func within(stored, known any) (left any, less bool) {
 	}
 	return runtime.DeepCopyJSONValue(stored), false
 }
-
-// WithoutRetries returns a context in which [Modify] tries once and returns a
-// conflict to its caller. Reconcilers get such contexts: when to try again is
-// their driver's decision, and nothing waits inside a call.
-func WithoutRetries(ctx context.Context) context.Context {
-	return context.WithValue(ctx, withoutRetries{}, true)
-}
-
-type withoutRetries struct{}

@@ -78,9 +78,8 @@ func surviving(t *rapid.T, v any) int {
 					n++
 				case "unknownOf":
 					n++
-					if e != v["name"] && e != v["type"] {
-						t.Fatalf("the unknown field of %v is now in %v", e, v)
-					}
+					checktest.FatalIf(t, e != v["name"] && e != v["type"],
+						"the unknown field of %v is now in %v", e, v)
 				default:
 					walk(e)
 				}

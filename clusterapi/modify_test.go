@@ -433,16 +433,11 @@ func testModifyWrites(t *testing.T, opts clusterapi.ModifyOptions, conflicts int
 		checktest.Equal(t, "0", cm.Data["count"], "call %d saw", calls)
 		return f(cm)
 	})
-	if (err != nil) != (wantErr != nil) || err != nil && !wantErr(err) {
-		t.Errorf("error %v", err)
-	}
-	if calls != wantCalls {
-		t.Errorf("the function was called %d times, want %d", calls, wantCalls)
-	}
+	checktest.FailIf(t, (err != nil) != (wantErr != nil) || err != nil && !wantErr(err), "error %v", err)
+	checktest.FailIf(t, calls != wantCalls, "the function was called %d times, want %d", calls, wantCalls)
 	checktest.SameIn(t, "writes", wantWrites, api.writes)
-	if len(api.writes) > 0 && api.obj.GetResourceVersion() != "5" {
-		t.Errorf("written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
-	}
+	checktest.FailIf(t, len(api.writes) > 0 && api.obj.GetResourceVersion() != "5",
+		"written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
 }
 
 func TestModifyEndsWithItsContext(t *testing.T) {
@@ -475,15 +470,12 @@ func TestFromUnstructured(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := clusterapi.FromUnstructured[appsv1.Deployment](object(t, tc.text))
-			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
+			checktest.FailIf(t, err == nil || !strings.HasPrefix(err.Error(), tc.want),
+				"got %v, want %s", err, tc.want)
 		})
 	}
 	d, err := clusterapi.FromUnstructured[appsv1.Deployment](object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {unknown: 1}}`))
-	if err != nil || d.Name != "d" {
-		t.Errorf("an unknown field: got %v, %v", d, err)
-	}
+	checktest.FailIf(t, err != nil || d.Name != "d", "an unknown field: got %v, %v", d, err)
 	ends := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, generation: 9223372036854775807}, spec: {replicas: 2147483647, minReadySeconds: -2147483648, unknown: 3000000000, revisionHistoryLimit: null}}`)
 	if d, err = clusterapi.FromUnstructured[appsv1.Deployment](ends); err != nil || *d.Spec.Replicas != math.MaxInt32 || d.Generation != math.MaxInt64 {
 		t.Errorf("the ends of the ranges: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -128,7 +129,12 @@ func convertAfter[T any](u *unstructured.Unstructured, before prior, out *T) err
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || !f.IsExported() || !sameMap(u.Object[name], before.content[name]) {
+		if name == "" || !f.IsExported() {
+			continue
+		}
+		now, _ := u.Object[name].(map[string]any)
+		then, _ := before.content[name].(map[string]any)
+		if now == nil || !objects.SameMap(now, then) {
 			continue
 		}
 		if kept == nil {
@@ -146,19 +152,12 @@ func convertAfter[T any](u *unstructured.Unstructured, before prior, out *T) err
 	return nil
 }
 
-// sameMap reports whether two values are one map.
-func sameMap(a, b any) bool {
-	x, okX := a.(map[string]any)
-	y, okY := b.(map[string]any)
-	return okX && okY && x != nil && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
-}
-
 // convertShared is convert without managedFields. It does not change u.
 func convertShared[T any](u *unstructured.Unstructured, out *T) error {
 	if u == nil {
 		return errors.New("clusterapi: no object to convert")
 	}
-	return convert(withoutManagedFields(u), out)
+	return objects.Convert(withoutManagedFields(u), out)
 }
 
 // withoutManagedFields shares all else with u.

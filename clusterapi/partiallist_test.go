@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // partial is a recording that has one object, and an error with it.
@@ -27,9 +28,8 @@ func (p partial) List(context.Context, schema.GroupVersionKind, clusterapi.ListO
 // with any other error comes nothing.
 func TestListOfAPartialRecording(t *testing.T) {
 	got, err := clusterapi.List[corev1.ConfigMap](t.Context(), partial{err: clusterapi.ErrNotCollected}, clusterapi.ListOptions{})
-	if !errors.Is(err, clusterapi.ErrNotCollected) || len(got) != 1 || got[0].Name != "there" {
-		t.Errorf("%v, %v", got, err)
-	}
+	checktest.FailIf(t, !errors.Is(err, clusterapi.ErrNotCollected) || len(got) != 1 || got[0].Name != "there",
+		"%v, %v", got, err)
 	other := errors.New("broken")
 	if got, err := clusterapi.List[corev1.ConfigMap](t.Context(), partial{err: other}, clusterapi.ListOptions{}); !errors.Is(err, other) || got != nil {
 		t.Errorf("%v, %v", got, err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestSample(t *testing.T) {
@@ -13,12 +14,8 @@ func TestSample(t *testing.T) {
 		`time_seconds 1767323045`:          {Name: "time_seconds", Value: 1767323045},
 		`time_seconds{e=""} 1767323045.25`: {Name: "time_seconds", Labels: map[string]string{"e": ""}, Value: 1767323045.25},
 	} {
-		if got := s.String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		checktest.Equal(t, want, s.String(), "String")
 	}
 	a, b := clusterapi.Sample{Name: "a"}, clusterapi.Sample{Name: "b"}
-	if a.Compare(b) >= 0 || b.Compare(a) <= 0 || a.Compare(a) != 0 {
-		t.Error("a does not come before b")
-	}
+	checktest.FailIf(t, a.Compare(b) >= 0 || b.Compare(a) <= 0 || a.Compare(a) != 0, "a does not come before b")
 }

@@ -3,11 +3,9 @@ package clusterapi
 import (
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -91,66 +89,29 @@ func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 		return nil, errors.New("clusterapi: no object to convert")
 	}
 	out := new(T)
-	if err := convert(u, out); err != nil {
+	if err := objects.Convert(u, out); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func convert[T any](u *unstructured.Unstructured, out *T) error {
-	t := reflect.TypeFor[T]()
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out)
-	if err == nil {
-		if (&ranges{root: t}).fit(u.Object) {
-			return nil
-		}
-		err = errors.New("a number is out of the range of its type")
-	}
-	path, cause := locate(t, u.Object)
-	if cause == nil {
-		cause = err
-	}
-	return fmt.Errorf("%s: %s%w", describe(u), path, cause)
-}
-
 // ToUnstructured converts a pointer to a typed object. apiVersion and kind are
 // those that the object names, else those of its type; with neither it fails.
 // The result shares nothing with obj.
-func ToUnstructured(obj any) (*unstructured.Unstructured, error) {
-	v := reflect.ValueOf(obj)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("clusterapi: cannot convert %T: want a pointer to a struct that is not nil", obj)
-	}
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u.DeepCopy(), nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return nil, fmt.Errorf("clusterapi: cannot convert %T: %w", obj, err)
-	}
-	u := &unstructured.Unstructured{Object: content}
-	if u.GetKind() != "" && u.GetAPIVersion() != "" {
-		return u, nil
-	}
-	gvk, err := kindOfValue(obj)
-	if err != nil {
-		return nil, err
-	}
-	u.SetGroupVersionKind(gvk)
-	return u, nil
+func ToUnstructured(obj any) (*unstructured.Unstructured, error) { return objects.ToUnstructured(obj) }
+
+// Kinder is what a typed object that neither k8s.io/api nor
+// github.com/openshift/api has implements (on its pointer), so that Get, List
+// and Modify know its kind. APIKind returns a constant, so it is safe for
+// concurrent use.
+type Kinder interface {
+	APIKind() schema.GroupVersionKind
 }
 
-func kindOfValue(obj any) (schema.GroupVersionKind, error) {
-	if k, ok := obj.(Kinder); ok {
-		return k.APIKind(), nil
-	}
-	t := reflect.TypeOf(obj).Elem()
-	gvk, ok := kinds()[t]
-	if !ok {
-		return gvk, fmt.Errorf("clusterapi: the kind of %s is not known", t)
-	}
-	return gvk, nil
-}
+// KindOf returns the group, version and kind of T, a struct of k8s.io/api or
+// github.com/openshift/api, or one whose pointer implements [Kinder]. Any other
+// type is an error.
+func KindOf[T any]() (schema.GroupVersionKind, error) { return objects.KindOf(new(T)) }
 
 // Key is short for types.NamespacedName; namespace is empty for cluster-scoped
 // kinds.
@@ -161,13 +122,4 @@ func Key(namespace, name string) types.NamespacedName {
 // KeyOf returns the namespace and name of an object.
 func KeyOf(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-}
-
-// describe names an object in errors: "Deployment ns/name".
-func describe(u *unstructured.Unstructured) string {
-	name := u.GetName()
-	if ns := u.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	return u.GetKind() + " " + name
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -15,8 +16,8 @@ import (
 func (o *Object) Unchanged(was *unstructured.Unstructured) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if path, ok := difference(was.Object, o.u.Object); ok {
-		return fmt.Errorf("%s is shared, and somebody changed %s", describe(was), path)
+	if path, ok := objects.Difference(was.Object, o.u.Object); ok {
+		return fmt.Errorf("%s is shared, and somebody changed %s", objects.Describe(was), path)
 	}
 	all := o.more
 	if o.typed != nil {
@@ -36,23 +37,9 @@ func (o *Object) Unchanged(was *unstructured.Unstructured) error {
 		if err != nil {
 			return err
 		}
-		if path, ok := difference(want, got); ok {
-			return fmt.Errorf("%s is shared as %T, and somebody changed %s", describe(was), typed, path)
+		if path, ok := objects.Difference(want, got); ok {
+			return fmt.Errorf("%s is shared as %T, and somebody changed %s", objects.Describe(was), typed, path)
 		}
 	}
 	return nil
-}
-
-// difference returns the path of the first field in which two JSON trees
-// differ, empty if they differ in what means the same alone.
-func difference(a, b map[string]any) (path string, ok bool) {
-	if equalJSON(a, b) {
-		return "", false
-	}
-	c := comparer{}
-	c.object(a, b, shape{}, "")
-	if len(c.changes) == 0 {
-		return "", true
-	}
-	return c.changes[0].Path, true
 }

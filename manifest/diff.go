@@ -73,7 +73,7 @@ type DiffObject struct {
 	// Schemas, in Changed, are the schemas that differ, by version, of a
 	// CustomResourceDefinition. A version that was added or removed is among
 	// Fields.
-	Schemas []clusterapi.SchemaChange `json:"schemas,omitempty"`
+	Schemas []fieldchange.SchemaChange `json:"schemas,omitempty"`
 	// Manifest is the payload's; Old, in Changed, the old release's.
 	Manifest *Manifest `json:"-"`
 	Old      *Manifest `json:"-"`

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // differ puts what it finds of two payloads into a diff.
@@ -75,13 +76,13 @@ func (c *differ) removed(d *PayloadDiff, m *Manifest) {
 }
 
 // fields compares two manifests of an object.
-func (c *differ) fields(old, new *Manifest) ([]clusterapi.FieldChange, []clusterapi.SchemaChange) {
+func (c *differ) fields(old, new *Manifest) ([]clusterapi.FieldChange, []fieldchange.SchemaChange) {
 	gk := new.GVK().GroupKind()
 	if gk == crdKind {
 		return c.hider.Definitions(old.Object(), new.Object(), c.descriptions)
 	}
 	var definition map[string]any
-	if _, known := clusterapi.TypeOf(new.GVK()); !known {
+	if _, known := objects.TypeOf(new.GVK()); !known {
 		definition = c.schemas[new.GVK()]
 	}
 	return c.hider.Shown(gk, clusterapi.Compare(old.Object(), new.Object(), definition)), nil
@@ -95,7 +96,7 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 	groups := make(map[string]bool)
 	for _, s := range sides {
 		for id, manifests := range s.applied {
-			if _, known := clusterapi.TypeOf(manifests[0].GVK()); !known {
+			if _, known := objects.TypeOf(manifests[0].GVK()); !known {
 				groups[id.Group] = true
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
@@ -126,7 +127,7 @@ func toMulti(ctx context.Context, in *Input, cv *configv1.ClusterVersion) ([]Fin
 		block("MultiNotSupported", fmt.Sprintf("Release %s cannot be migrated to several architectures: 4.13.0 is the first that can", current),
 			"Update to 4.13.0 or later first", "status.desired.version", current.String())
 	}
-	if c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates); !facts.IsTrue(c) {
+	if c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates); !facts.IsTrue(c) {
 		status := "missing"
 		if c != nil {
 			status = string(c.Status)

@@ -187,7 +187,7 @@ func giantHop(cv *configv1.ClusterVersion, targetText string) *Finding {
 // upgradeable stops updates to another minor or major version while the
 // condition Upgradeable is False. Others pass, some with a warning.
 func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
-	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorUpgradeable)
+	c := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorUpgradeable)
 	if !facts.IsFalse(c) {
 		return nil
 	}
@@ -207,7 +207,7 @@ func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
 			Remedy: "remove spec.overrides",
 		}
 	}
-	if same && facts.IsTrue(clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+	if same && facts.IsTrue(openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
 		if step, from := stepInProgress(cv, current); step != "" {
 			return &Finding{
 				Severity: Warning, Reason: strings.ToUpper(step[:1]) + step[1:] + "VersionClusterUpdateInProgress",
@@ -278,7 +278,7 @@ func recommendedUpdate(cv *configv1.ClusterVersion, target string) *Finding {
 	if cv.Spec.Channel == "" {
 		return warn("NoChannel", "Configured channel is unset, so the recommended status of updating %s is unknown.", from)
 	}
-	retrieved := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	retrieved := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	switch {
 	case retrieved == nil:
 		return warn("UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating %s is unknown.", from)

@@ -105,7 +105,7 @@ func (m *memoReader) ListShared(ctx context.Context, gvk schema.GroupVersionKind
 	return m.wait(ctx, key, func() ([]*clusterapi.Object, error) {
 		objects, err := clusterapi.ListShared(m.ctx, m.reader, gvk, opts)
 		if len(objects) > opts.Limit {
-			return nil, clusterapi.TooMany(gvk, opts.Limit)
+			return nil, opts.Exceeded(gvk)
 		}
 		return objects, err
 	})

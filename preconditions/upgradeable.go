@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
@@ -399,7 +400,7 @@ func unknownRisk(source string, err error, url string) ([]Risk, error) {
 // updating: an update is going on.
 func (o RiskOptions) updating(ctx context.Context) ([]Risk, error) {
 	cv, err := facts.ClusterVersion(ctx, o.Reader)
-	if err != nil || cv == nil || !facts.IsTrue(clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+	if err != nil || cv == nil || !facts.IsTrue(openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
 		return nil, err
 	}
 	return clusterVersionRisk(cv, sourceUpdating,
@@ -461,7 +462,7 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	slices.SortFunc(operators, func(a, b *configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
 	var risks []Risk
 	for _, co := range operators {
-		if c := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorUpgradeable); facts.IsFalse(c) {
+		if c := openshift.FindCondition(co.Status.Conditions, configv1.OperatorUpgradeable); facts.IsFalse(c) {
 			r := newRisk(sourceOperators+"-"+co.Name, c.Message, url)
 			r.Operator, r.OperatorReason = co.Name, c.Reason
 			risks = append(risks, r)

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -89,7 +90,7 @@ func TestTakeoverReal(t *testing.T) {
 			if err != nil {
 				return nil
 			}
-			return apiserver.Fill(clusterapi.WithoutServerFields(u))
+			return apiserver.Fill(objects.WithoutServerFields(u))
 		}
 		object := m.GVK().Kind + " " + shortName(clusterapi.KeyOf(m.Object()))
 		a, b := get(applied), get(merged)

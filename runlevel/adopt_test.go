@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 const operatorManager = "cluster-version-operator"
@@ -105,7 +106,7 @@ func TestAdoption(t *testing.T) {
 			u = c.get(mounting)
 			want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},
   spec: {containers: [{name: c, image: "i:2"}, {name: sidecar, image: "s:1"}]}}}, status: {replicas: 1}}`)
-			got := clusterapi.WithoutServerFields(u)
+			got := objects.WithoutServerFields(u)
 			got.Object["status"] = u.Object["status"]
 			want.SetLabels(map[string]string{"mine": "x"})
 			checktest.Same(t, want.Object, got.Object)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -38,7 +39,7 @@ func merged(manifests []*manifest.Manifest) *unstructured.Unstructured {
 	out := manifests[0].Object()
 	for _, m := range manifests[1:] {
 		out = out.DeepCopy()
-		clusterapi.Merge(out, m.Object().DeepCopy(), func(string) {})
+		objects.Merge(out, m.Object().DeepCopy(), func(string) {})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -190,7 +191,7 @@ func (a *applier) merge(tasks []*manifest.Task, objs []*unstructured.Unstructure
 	out := objs[0]
 	overridden := make(map[string]string) // the file that has the last word, by path
 	for i, obj := range objs[1:] {
-		clusterapi.Merge(out, obj, func(path string) { overridden[path] = tasks[i+1].Manifest.Filename })
+		objects.Merge(out, obj, func(path string) { overridden[path] = tasks[i+1].Manifest.Filename })
 	}
 	if len(overridden) == 0 {
 		return out

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
@@ -179,7 +180,7 @@ func (a *applier) addFields(d *Drift, wanted, live, next *unstructured.Unstructu
 	add := func(path string, found, wanted any, by []FieldOwner) {
 		fields = append(fields, DriftedField{Path: path, Wanted: wanted, Found: found, Owners: by})
 	}
-	before, after := clusterapi.WithoutServerFields(live), clusterapi.WithoutServerFields(next)
+	before, after := objects.WithoutServerFields(live), objects.WithoutServerFields(next)
 	if a.mode == ApplyMerge { // a merge writes defaults
 		before, after = apiserver.Fill(before), apiserver.Fill(after)
 	}
@@ -218,7 +219,7 @@ func (a *applier) intended(live, wanted *unstructured.Unstructured) *unstructure
 		}
 	}
 	next := live.DeepCopy()
-	clusterapi.Merge(next, wanted, nil)
+	objects.Merge(next, wanted, nil)
 	return next
 }
 
@@ -251,7 +252,7 @@ func differences(path string, a, b any, visit func(path string, a, b any)) {
 			keys := maps.Clone(x)
 			maps.Copy(keys, y)
 			for _, key := range slices.Sorted(maps.Keys(keys)) {
-				differences(clusterapi.JoinPath(path, key), x[key], y[key], visit)
+				differences(objects.JoinPath(path, key), x[key], y[key], visit)
 			}
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -284,7 +285,7 @@ func identityOf(u *unstructured.Unstructured) manifest.Identity {
 // A generation would not do: some kinds have none, PriorityClasses keep theirs, and
 // none counts changes of metadata.
 func contentDigest(u *unstructured.Unstructured) string {
-	content := clusterapi.WithoutServerFields(u).Object
+	content := objects.WithoutServerFields(u).Object
 	if metadata, ok := content["metadata"].(map[string]any); ok { // a copy
 		delete(metadata, "deletionGracePeriodSeconds")
 		delete(metadata, "deletionTimestamp")

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
@@ -184,7 +185,7 @@ func pathText(path fieldpath.Path) string {
 	for _, e := range path {
 		switch {
 		case e.FieldName != nil:
-			text = clusterapi.JoinPath(text, *e.FieldName)
+			text = objects.JoinPath(text, *e.FieldName)
 		case e.Key != nil:
 			element := make(map[string]any)
 			var keys []string
@@ -192,7 +193,7 @@ func pathText(path fieldpath.Path) string {
 				element[key.Name] = key.Value.Unstructured()
 				keys = append(keys, key.Name)
 			}
-			text += clusterapi.ElementPath(element, keys)
+			text += objects.ElementPath(element, keys)
 		case e.Value != nil:
 			text += "[=" + jsonOf((*e.Value).Unstructured()) + "]"
 		case e.Index != nil:

@@ -8,17 +8,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // kubernetesType returns the type of a kind of k8s.io/api: an API server enforces
 // their schema when fields are applied.
 func kubernetesType(gvk schema.GroupVersionKind) (reflect.Type, bool) {
-	t, ok := clusterapi.TypeOf(gvk)
+	t, ok := objects.TypeOf(gvk)
 	return t, ok && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
 }
 

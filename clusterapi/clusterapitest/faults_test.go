@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -116,13 +117,9 @@ func TestFindsFaults(t *testing.T) {
 				try()
 			}
 			o := <-result
-			if o.err != nil {
-				t.Fatal(o.err)
-			}
+			checktest.FatalIf(t, o.err != nil, "%v", o.err)
 			for _, test := range tests {
-				if !o.failed[test] {
-					t.Errorf("%s passed", test)
-				}
+				checktest.FailIf(t, !o.failed[test], "%s passed", test)
 			}
 		})
 	}

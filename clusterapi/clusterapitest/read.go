@@ -182,7 +182,7 @@ func testList(t *testing.T, s *suite) {
 			if !errors.As(err, &limit) || l != nil {
 				t.Fatalf("got %v, %v, want no list and a *clusterapi.LimitError", l, err)
 			}
-			if want := clusterapi.TooMany(configMaps, n); *limit != *want {
+			if want := (clusterapi.ListOptions{Limit: n}).Exceeded(configMaps); *limit != *want {
 				t.Errorf("got %+v, want %+v", limit, want)
 			}
 		})

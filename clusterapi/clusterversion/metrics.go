@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // The metrics of the cluster-version operator.
@@ -180,7 +181,7 @@ func (m *metrics) version(cv *configv1.ClusterVersion, in MetricsInput) {
 			add("desired", u.Version, u.Image, last, latestTime(cv))
 		}
 	}
-	failing := clusterapi.FindCondition(cv.Status.Conditions, ConditionFailing)
+	failing := openshift.FindCondition(cv.Status.Conditions, ConditionFailing)
 	if failing != nil && failing.Status == configv1.ConditionTrue {
 		add("failure", target.Version, target.Image, last, failing.LastTransitionTime.Time)
 	}
@@ -212,7 +213,7 @@ func latestTime(cv *configv1.ClusterVersion) time.Time {
 
 // updates are how many updates there are, and the capabilities.
 func (m *metrics) updates(cv *configv1.ClusterVersion) {
-	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	retrieved := c != nil && c.Status == configv1.ConditionTrue
 	if cv.Spec.Upstream != "" || len(cv.Status.AvailableUpdates) > 0 || retrieved {
 		upstream := string(cv.Spec.Upstream)
@@ -260,7 +261,7 @@ func (m *metrics) operators(in MetricsInput) {
 	}
 	for _, o := range all {
 		up, reason := 0., "NoAvailableCondition"
-		if c := clusterapi.FindCondition(o.conditions, configv1.OperatorAvailable); c != nil {
+		if c := openshift.FindCondition(o.conditions, configv1.OperatorAvailable); c != nil {
 			reason = c.Reason
 			if c.Status == configv1.ConditionTrue {
 				up = 1

@@ -3,7 +3,6 @@ package clusterversion
 import (
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
@@ -38,7 +37,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, unsupported("no previous version found in ClusterVersion's status.history besides the current %s (%s).", desired.Version, desired.Image)
 	}
 	before, err := openshift.ParseVersion(previous.Version)
-	progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	switch {
 	case err != nil:
 		return out, unsupported("previous version %q invalid SemVer: %v", previous.Version, err)

@@ -53,7 +53,8 @@ func fitStatus(
 	ctx context.Context, api clusterapi.Reader, accepts *clusterapi.Definitions,
 	cv *configv1.ClusterVersion, status configv1.ClusterVersionStatus,
 ) (configv1.ClusterVersionStatus, error) {
-	fitting, known, err := clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
+	fitting := &configv1.ClusterVersion{Status: status}
+	known, err := accepts.FitStatus(ctx, api, fitting)
 	if err != nil {
 		return status, err
 	}
@@ -64,8 +65,8 @@ func fitStatus(
 	s := fitting.Status
 	if n := len(s.History); n > 0 && n < len(status.History) { // shorter by its least entries
 		status.History = pruneHistory(slices.Clone(status.History), n)
-		fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
-		if err != nil {
+		fitting = &configv1.ClusterVersion{Status: status}
+		if _, err := accepts.FitStatus(ctx, api, fitting); err != nil {
 			return status, err
 		}
 		s = fitting.Status

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Request is something that an administrator asks of a ClusterVersion, with the
@@ -160,7 +161,7 @@ func guards(cv *configv1.ClusterVersion) []string {
 		{ConditionFailing, fmt.Sprintf("the cluster is experiencing an error reconciling %q:", target)},
 		{configv1.OperatorProgressing, "the cluster is already upgrading:"},
 	} {
-		if c := clusterapi.FindCondition(cv.Status.Conditions, g.t); c != nil && c.Status == configv1.ConditionTrue {
+		if c := openshift.FindCondition(cv.Status.Conditions, g.t); c != nil && c.Status == configv1.ConditionTrue {
 			texts = append(texts, g.text+"\n\n"+because(c))
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
@@ -236,7 +235,7 @@ func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer,
 		the = "an"
 	}
 	next := fmt.Sprintf("specify %s to continue with %s update", flag, the)
-	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	switch {
 	case c != nil && c.Status != configv1.ConditionTrue:
 		return refuse(RefusedCannotRefresh, flag, "cannot refresh available updates:\n%s\n\n%s.", because(c), next)

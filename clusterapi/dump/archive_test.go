@@ -71,9 +71,8 @@ func same(t *testing.T, tree fstest.MapFS, o dump.Options, r *dump.Recording, wa
 				lines = append(lines, p.String())
 			}
 			checkProblems(t, other, strings.Join(lines, "\n"))
-			if !other.Time().Equal(r.Time()) {
-				t.Errorf("time %s of the archive, %s of the tree", other.Time(), r.Time())
-			}
+			checktest.FailIf(t, !other.Time().Equal(r.Time()),
+				"time %s of the archive, %s of the tree", other.Time(), r.Time())
 		}
 	}
 }
@@ -209,9 +208,7 @@ func TestArchiveNames(t *testing.T) {
 	check(t, r, "list v1 Node: n1 missing[]...")
 	var texts []string
 	for _, p := range r.Problems() {
-		if len(p.String()) > 1000 {
-			t.Errorf("a problem has %d bytes", len(p.String()))
-		}
+		checktest.FailIf(t, len(p.String()) > 1000, "a problem has %d bytes", len(p.String()))
 		texts = append(texts, p.Err.Error())
 	}
 	slices.Sort(texts)

@@ -26,9 +26,7 @@ func TestScopesOfBuiltinKinds(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		stored, err := c.Get(t.Context(), kind, clusterapi.Key("a", "x"))
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		checktest.FatalIf(t, err != nil, "%s: %v", text, err)
 		checktest.Equal(t, stored.GetNamespace() != "", r.Coverage(kind).Namespaces != nil, "%s: namespaced", text)
 	}
 }
@@ -104,28 +102,20 @@ func TestResourcesOfBuiltinKinds(t *testing.T) {
 	r := mustOpen(t, files(tree), dump.Options{})
 	checkProblems(t, r, "")
 	for name, kind := range want {
-		if kind != "" && r.Coverage(gvk(kind)).In("a") != "whole" {
-			t.Errorf("%s is not %s", name, kind)
-		}
+		checktest.FailIf(t, kind != "" && r.Coverage(gvk(kind)).In("a") != "whole", "%s is not %s", name, kind)
 	}
 }
 
 func TestMustGatherNamesResourcesOnce(t *testing.T) {
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range dump.MustGather() {
-		if seen[r] {
-			t.Errorf("%s is there twice", r)
-		}
+		checktest.FailIf(t, seen[r], "%s is there twice", r)
 		seen[r] = true
 	}
 	for _, name := range []string{"clusteroperators.config.openshift.io", "nodes", "machineconfigs.machineconfiguration.openshift.io", "machineconfigpools.machineconfiguration.openshift.io",
 		"customresourcedefinitions.apiextensions.k8s.io", "certificatesigningrequests.certificates.k8s.io", "persistentvolumes", "storageclasses.storage.k8s.io"} {
-		if !seen[schema.ParseGroupResource(name)] {
-			t.Errorf("%s is missing", name)
-		}
+		checktest.FailIf(t, !seen[schema.ParseGroupResource(name)], "%s is missing", name)
 	}
 	dump.MustGather()[0].Resource = "changed"
-	if dump.MustGather()[0].Resource == "changed" {
-		t.Error("a change of the result changes the next one")
-	}
+	checktest.FailIf(t, dump.MustGather()[0].Resource == "changed", "a change of the result changes the next one")
 }

@@ -26,13 +26,9 @@ func TestForkOfWhatWasNotCollected(t *testing.T) {
 	checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
 		clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d"))))
 	all, err := clusterapi.List[corev1.ConfigMap](t.Context(), fork, clusterapi.ListOptions{})
-	if len(all) != 1 || !errors.Is(err, clusterapi.ErrNotCollected) {
-		t.Errorf("%d, %v", len(all), err)
-	}
+	checktest.FailIf(t, len(all) != 1 || !errors.Is(err, clusterapi.ErrNotCollected), "%d, %v", len(all), err)
 	nodes, err := clusterapi.List[corev1.Node](t.Context(), fork, clusterapi.ListOptions{})
-	if len(nodes) != 1 || err != nil {
-		t.Errorf("%d nodes, %v", len(nodes), err)
-	}
+	checktest.FailIf(t, len(nodes) != 1 || err != nil, "%d nodes, %v", len(nodes), err)
 	checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
 		r.Get(t.Context(), corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key("n", "c"))))
 }

@@ -51,9 +51,7 @@ func FuzzStream(f *testing.F) {
 		if errors.Is(err, clusterapi.ErrNotCollected) {
 			return // an Event
 		}
-		if err != nil {
-			t.Fatalf("%v of %s", err, data)
-		}
+		checktest.FatalIf(t, err != nil, "%v of %s", err, data)
 		var content map[string]any
 		checktest.OK(t, yaml.Unmarshal(data, &content))
 		checktest.Equal(t, asJSON(content), asJSON(u.Object), "asJSON(u.Object)")

@@ -27,13 +27,11 @@ func TestLimits(t *testing.T) {
 		return func(t *testing.T) int64 {
 			_, err := dump.Open(t.Context(), tree, o)
 			var passed *clusterapi.LimitError
-			if !errors.As(err, &passed) || passed.Limit != limit {
-				t.Errorf("got %v, want a LimitError of %s", err, limit)
-			}
+			checktest.FailIf(t, !errors.As(err, &passed) || passed.Limit != limit,
+				"got %v, want a LimitError of %s", err, limit)
 			_, err = dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, tree, false, false)), o)
-			if !errors.As(err, &passed) || passed.Limit != limit {
-				t.Errorf("archive: got %v, want a LimitError of %s", err, limit)
-			}
+			checktest.FailIf(t, !errors.As(err, &passed) || passed.Limit != limit,
+				"archive: got %v, want a LimitError of %s", err, limit)
 			return 0
 		}
 	}
@@ -41,9 +39,8 @@ func TestLimits(t *testing.T) {
 		return func(t *testing.T) int64 {
 			r := mustOpen(t, tree, o)
 			problems := r.Problems()
-			if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), words) {
-				t.Errorf("problems %v, want the last to say %q", problems, words)
-			}
+			checktest.FailIf(t, len(problems) == 0 || !strings.Contains(problems[len(problems)-1].String(), words),
+				"problems %v, want the last to say %q", problems, words)
 			return 0
 		}
 	}
@@ -156,9 +153,7 @@ func TestDefaults(t *testing.T) {
 		dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits)}}, dump.Options{})))
 	var passed *clusterapi.LimitError
 	_, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits + "\n")}}, dump.Options{})
-	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml" {
-		t.Errorf("got %v", err)
-	}
+	checktest.FailIf(t, !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml", "got %v", err)
 }
 
 // What would not be read passes no limit.

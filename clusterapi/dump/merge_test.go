@@ -76,9 +76,8 @@ func TestRedactedCopies(t *testing.T) {
 					ns, name = "", ns
 				}
 				u := checktest.Must(r.Get(t.Context(), gvk(tc.kind), clusterapi.Key(ns, name)))
-				if u.GetResourceVersion() != versions[1] && versions[0] != versions[1] {
-					t.Errorf("%s, versions %v: the copy in the clear is used", tc.name, versions)
-				}
+				checktest.FailIf(t, u.GetResourceVersion() != versions[1] && versions[0] != versions[1],
+					"%s, versions %v: the copy in the clear is used", tc.name, versions)
 				if data, _ := u.MarshalJSON(); strings.Contains(string(data), tc.clear) {
 					t.Errorf("%s: %s", tc.name, data)
 				}
@@ -117,9 +116,7 @@ func TestRedacted(t *testing.T) {
 	} {
 		checktest.Equal(t, tc.want, dump.Redacted(object(t, tc.text)), "%s", tc.text)
 	}
-	if dump.Redacted(nil) {
-		t.Error("nil is redacted")
-	}
+	checktest.FailIf(t, dump.Redacted(nil), "nil is redacted")
 }
 
 func TestTime(t *testing.T) {
@@ -187,18 +184,14 @@ a bad line
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := mustOpen(t, files(tc.tree), tc.o)
-			if got := r.Time().UTC().Format(time.RFC3339Nano); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
+			checktest.Equal(t, tc.want, r.Time().UTC().Format(time.RFC3339Nano), "time")
 			checkProblems(t, r, tc.problems)
 			same(t, files(tc.tree), tc.o, r, "")
 		})
 	}
 	r := mustOpen(t, files(objects), dump.Options{Now: now})
 	checktest.Equal(t, time.Minute, r.Age(now.Add(-time.Minute)), "age")
-	if got := r.Age(now.Add(time.Minute)); got != 0 {
-		t.Errorf("age %s of what is later", got)
-	}
+	checktest.Equal(t, 0, r.Age(now.Add(time.Minute)), "age")
 }
 
 func TestAlerts(t *testing.T) {

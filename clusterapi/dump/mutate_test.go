@@ -86,18 +86,15 @@ func TestMutatedDumps(t *testing.T) {
 			old := tree[broken]
 			tree[broken] = &fstest.MapFile{Data: damage(random, old.Data)}
 			r, err := dump.Open(t.Context(), tree, dump.Options{})
-			if err != nil {
-				t.Fatalf("%s: %v", broken, err)
-			}
+			checktest.FatalIf(t, err != nil, "%s: %v", broken, err)
 			for _, kind := range kinds {
 				was := checktest.Must(before.ListShared(t.Context(), kind, clusterapi.ListOptions{}))
 				for _, o := range was {
 					_, err := r.Get(t.Context(), kind, o.Key())
 					ok := err == nil || apierrors.IsNotFound(err) || errors.Is(err, clusterapi.ErrNotCollected)
 					inBroken := strings.Contains(string(old.Data), "name: "+o.Name()+"\n") && strings.Contains(string(old.Data), "kind: "+kind.Kind+"\n")
-					if !ok || err != nil && !inBroken {
-						t.Errorf("%s is damaged; %s %s: %v", broken, kind.Kind, o.Name(), err)
-					}
+					checktest.FailIf(t, !ok || err != nil && !inBroken,
+						"%s is damaged; %s %s: %v", broken, kind.Kind, o.Name(), err)
 				}
 			}
 			tree[broken] = old
@@ -148,9 +145,8 @@ func TestManyFiles(t *testing.T) {
 	}
 	r := mustOpen(t, tree, dump.Options{})
 	list, err := r.ListShared(t.Context(), gvk("v1 ConfigMap"), clusterapi.ListOptions{})
-	if !errors.Is(err, clusterapi.ErrNotCollected) || len(list) != n/2 {
-		t.Errorf("%d objects, %v", len(list), err)
-	}
+	checktest.FailIf(t, !errors.Is(err, clusterapi.ErrNotCollected) || len(list) != n/2,
+		"%d objects, %v", len(list), err)
 	checkProblems(t, r, "")
 }
 

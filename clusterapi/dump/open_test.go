@@ -97,13 +97,9 @@ func TestRealDumpsAreHeaps(t *testing.T) {
 				}
 			}
 			cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version"))
-			if err != nil || cv.Spec.ClusterID == "" {
-				t.Errorf("ClusterVersion: %v", err)
-			}
+			checktest.FailIf(t, err != nil || cv.Spec.ClusterID == "", "ClusterVersion: %v", err)
 			operators, err := clusterapi.List[configv1.ClusterOperator](t.Context(), r, clusterapi.ListOptions{})
-			if err != nil || len(operators) < 30 {
-				t.Errorf("%d ClusterOperators, %v", len(operators), err)
-			}
+			checktest.FailIf(t, err != nil || len(operators) < 30, "%d ClusterOperators, %v", len(operators), err)
 			if _, err := r.Get(t.Context(), gvk("v1 Node"), clusterapi.Key("", "nobody")); !apierrors.IsNotFound(err) {
 				t.Errorf("a Node that is not there: %v", err)
 			}

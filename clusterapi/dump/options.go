@@ -24,7 +24,11 @@ type Options struct {
 	// Whole names resources of which all objects are there, in all namespaces,
 	// though each has its own file: what is absent does not exist. Nil:
 	// [MustGather] for the part of a tree that a must-gather wrote, nothing for the
-	// rest. Give an empty list for none.
+	// rest. Give an empty list for none. In a tree of manifests, cluster-scoped kinds
+	// that it has at all are whole, and namespaced ones are not: the output of oc get
+	// pods -n a does not answer for other namespaces. What [Record] wrote says itself
+	// what is whole. A kind of which every cluster has some, such as nodes, is never
+	// whole when it is empty.
 	Whole []schema.GroupResource
 
 	// Skip names kinds that are not kept, besides Events. They count as not

@@ -46,8 +46,6 @@ func TestRecordPlantedCredentials(t *testing.T) {
 			checktest.Equal(t, "", redacttest.Find(string(raw), secret), "%s", name)
 			return err
 		})
-		if err != nil || files < len(objects) {
-			t.Errorf("%d files, %v", files, err)
-		}
+		checktest.FailIf(t, err != nil || files < len(objects), "%d files, %v", files, err)
 	}
 }

@@ -210,13 +210,9 @@ func checkTruth(rt *rapid.T, m *model, r *dump.Recording) {
 					rt.Errorf("%s %s: got %s", k.gvk.Kind, key, asJSON(u.Object))
 				case err == nil || errors.Is(err, clusterapi.ErrNotCollected):
 				case apierrors.IsNotFound(err):
-					if exists[key.String()] {
-						rt.Errorf("%s %s exists: %v", k.gvk.Kind, key, err)
-					}
+					checktest.FailIf(rt, exists[key.String()], "%s %s exists: %v", k.gvk.Kind, key, err)
 				case meta.IsNoMatchError(err):
-					if !m.unread[k.gvk.Kind] {
-						rt.Errorf("%s is served: %v", k.gvk.Kind, err)
-					}
+					checktest.FailIf(rt, !m.unread[k.gvk.Kind], "%s is served: %v", k.gvk.Kind, err)
 				default:
 					rt.Errorf("%s %s: %v", k.gvk.Kind, key, err)
 				}
@@ -225,9 +221,7 @@ func checkTruth(rt *rapid.T, m *model, r *dump.Recording) {
 		for _, ns := range append(spaces, "") {
 			list, err := r.List(ctx, k.gvk, clusterapi.ListOptions{Namespace: ns})
 			if meta.IsNoMatchError(err) {
-				if !m.unread[k.gvk.Kind] {
-					rt.Errorf("%s is served: %v", k.gvk.Kind, err)
-				}
+				checktest.FailIf(rt, !m.unread[k.gvk.Kind], "%s is served: %v", k.gvk.Kind, err)
 				continue
 			}
 			got := map[string]bool{}
@@ -241,9 +235,7 @@ func checkTruth(rt *rapid.T, m *model, r *dump.Recording) {
 				}
 			}
 			var partial *dump.PartialError
-			if err != nil && !errors.As(err, &partial) {
-				rt.Errorf("list of %s: %v", k.gvk.Kind, err)
-			}
+			checktest.FailIf(rt, err != nil && !errors.As(err, &partial), "list of %s: %v", k.gvk.Kind, err)
 			for _, u := range m.all[k.gvk] {
 				key := clusterapi.KeyOf(u)
 				switch {
@@ -254,9 +246,7 @@ func checkTruth(rt *rapid.T, m *model, r *dump.Recording) {
 					rt.Errorf("list of %s %q lacks %s: %v", k.gvk.Kind, ns, key, partial)
 				}
 			}
-			if partial != nil && !slices.IsSorted(partial.Namespaces) {
-				rt.Errorf("%v is not sorted", partial.Namespaces)
-			}
+			checktest.FailIf(rt, partial != nil && !slices.IsSorted(partial.Namespaces), "not sorted: %+v", partial)
 		}
 	}
 }
@@ -315,9 +305,7 @@ func TestOnlyWhatIsBrokenIsLost(t *testing.T) {
 			rt.Fatal(err)
 		}
 		checkTruth(rt, m, r)
-		if len(r.Problems()) == 0 {
-			rt.Errorf("no problem tells of %v", lost)
-		}
+		checktest.FailIf(rt, len(r.Problems()) == 0, "no problem tells of %v", lost)
 		for _, k := range modelKinds {
 			for _, u := range m.all[k.gvk] {
 				key := clusterapi.KeyOf(u)
@@ -330,9 +318,7 @@ func TestOnlyWhatIsBrokenIsLost(t *testing.T) {
 				}
 				_, was := before.Get(rt.Context(), k.gvk, key)
 				_, is := r.Get(rt.Context(), k.gvk, key)
-				if was == nil && is != nil {
-					rt.Errorf("%s %s is lost with %v: %v", k.gvk.Kind, key, lost, is)
-				}
+				checktest.FailIf(rt, was == nil && is != nil, "%s %s is lost with %v: %v", k.gvk.Kind, key, lost, is)
 			}
 		}
 	})

@@ -126,7 +126,7 @@ func (r *Recording) each(ctx context.Context, gvk schema.GroupVersionKind, opts 
 			taken++
 		}
 		if partial == nil && opts.Limit > 0 && taken > opts.Limit {
-			return false, clusterapi.TooMany(gvk, opts.Limit)
+			return false, opts.Exceeded(gvk)
 		}
 	}
 	return true, partial

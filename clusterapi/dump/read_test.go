@@ -64,12 +64,10 @@ func TestSelection(t *testing.T) {
 		if err != nil {
 			got += err.Error() + " "
 		}
-		if got != tc.want && got != tc.want+" " {
-			t.Errorf("%s %+v: got %q, want %q", tc.kind, tc.opts, got, tc.want)
-		}
-		if (err == nil) != (sharedErr == nil) || err != nil && err.Error() != sharedErr.Error() {
-			t.Errorf("errors %v and %v", err, sharedErr)
-		}
+		checktest.FailIf(t, got != tc.want && got != tc.want+" ",
+			"%s %+v: got %q, want %q", tc.kind, tc.opts, got, tc.want)
+		checktest.FailIf(t, (err == nil) != (sharedErr == nil) || err != nil && err.Error() != sharedErr.Error(),
+			"errors %v and %v", err, sharedErr)
 	}
 }
 
@@ -87,14 +85,10 @@ func TestOwnership(t *testing.T) {
 	u := checktest.Must(r.Get(t.Context(), gvk("v1 Pod"), key))
 	u.SetLabels(map[string]string{"app": "changed"})
 	again, err := r.Get(t.Context(), gvk("v1 Pod"), key)
-	if err != nil || again.GetLabels()["app"] != "x" {
-		t.Errorf("%v, %v", again, err)
-	}
+	checktest.FailIf(t, err != nil || again.GetLabels()["app"] != "x", "%v, %v", again, err)
 	one := checktest.Must(clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key))
 	two, err := clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key)
-	if err != nil || one != two {
-		t.Errorf("another object: %v", err)
-	}
+	checktest.FailIf(t, err != nil || one != two, "another object: %v", err)
 	if r.Problems() == nil {
 		return
 	}

@@ -95,9 +95,7 @@ spec: {config: {storage: {files: [{path: /a, contents: {source: "data:,hush"}, a
 		}
 		data, err := os.ReadFile(name)
 		for _, word := range []string{"hush", "aHVzaA", ": word"} {
-			if strings.Contains(string(data), word) {
-				t.Errorf("%s has %q:\n%s", name, word, data)
-			}
+			checktest.FailIf(t, strings.Contains(string(data), word), "%s has %q:\n%s", name, word, data)
 		}
 		return err
 	}))
@@ -112,9 +110,7 @@ spec: {config: {storage: {files: [{path: /a, contents: {source: "data:,hush"}, a
 	if got, _, _ := unstructured.NestedString(proxy.Object, "spec", "httpProxy"); got != "http://me:****@proxy:3128/a" {
 		t.Error(got)
 	}
-	if len(r.Problems()) > 0 {
-		t.Error(r.Problems())
-	}
+	checktest.FailIf(t, len(r.Problems()) > 0, "%v", r.Problems())
 	kept, _ := record(t, c, dump.RecordOptions{FileContents: true})
 	m, err := kept.Get(t.Context(), schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}, clusterapi.Key("", "m"))
 	if err != nil || !strings.Contains(fmt.Sprint(m.Object), "data:,hush") {
@@ -191,9 +187,7 @@ func TestRecordErrors(t *testing.T) {
 func TestRecordTime(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	r, _ := record(t, clusterOf(t, "apiVersion: v1\nkind: Node\nmetadata: {name: node-1}\n"), dump.RecordOptions{Clock: clocktesting.NewFakePassiveClock(now)})
-	if !r.Time().Equal(now) {
-		t.Error(r.Time())
-	}
+	checktest.FailIf(t, !r.Time().Equal(now), "%v", r.Time())
 }
 
 // A recording of a recording has its time and its alerts, and what the first assumed
@@ -220,9 +214,7 @@ func TestRecordOfRecording(t *testing.T) {
 				grade machineconfiguration.openshift.io/v1 MachineConfigPool: none
 				get storage.k8s.io/v1 StorageClass a: `+map[bool]string{true: "NotFound", false: "NotCollected"}[again == first])
 		}
-		if !second.Time().Equal(first.Time()) {
-			t.Errorf("time %s, want %s", second.Time(), first.Time())
-		}
+		checktest.FailIf(t, !second.Time().Equal(first.Time()), "time %s, want %s", second.Time(), first.Time())
 		checktest.Same(t, checktest.Get(first.Firing(t.Context()))(t), checktest.Get(second.Firing(t.Context()))(t))
 	}
 }
@@ -268,9 +260,7 @@ func TestRecordProperty(t *testing.T) {
 				for _, ns := range []string{"", "a", "c"} {
 					want := checktest.Must(c.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns}))
 					got, err := r.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns})
-					if err != nil {
-						rt.Fatalf("%s in %q: %v", k.Kind, ns, err)
-					}
+					checktest.FatalIf(rt, err != nil, "%s in %q: %v", k.Kind, ns, err)
 					checktest.SameIn(rt, fmt.Sprintf("%s in %q", k.Kind, ns), want.Items, got.Items)
 				}
 				if _, err := r.Get(t.Context(), k, clusterapi.Key("a", "nobody")); !apierrors.IsNotFound(err) {

@@ -125,9 +125,7 @@ c: permission denied
 
 func TestFileSystemThatPanics(t *testing.T) {
 	_, err := dump.Open(t.Context(), &hooked{FS: fstest.MapFS{}, open: func(string) { panic("no disk") }}, dump.Options{})
-	if err == nil || err.Error() != "opening a recording: panic: no disk" {
-		t.Errorf("got %v", err)
-	}
+	checktest.FailIf(t, err == nil || err.Error() != "opening a recording: panic: no disk", "got %v", err)
 }
 
 // hooked calls a function, and may fail, before it opens a file.

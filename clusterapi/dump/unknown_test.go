@@ -130,9 +130,7 @@ func TestUnknownIsNotNone(t *testing.T) {
 		})
 	}
 	for _, kind := range []string{"ClusterOperator", "Node", "MachineConfigPool", "APIRequestCount", "ConfigMap", "PodDisruptionBudget"} {
-		if cuts[kind] == 0 {
-			t.Errorf("no check was asked without %s: %v", kind, cuts)
-		}
+		checktest.FailIf(t, cuts[kind] == 0, "no check was asked without %s: %v", kind, cuts)
 	}
 }
 

@@ -38,11 +38,24 @@ var crdDefinition = sync.OnceValue(func() map[string]any {
 	})})
 })
 
+// SchemaChange is how the schema of a version of a CustomResourceDefinition
+// differs between two states of that. It is plain data.
+type SchemaChange struct {
+	Version string `json:"version"`
+	// Served reports that the new state serves it.
+	Served bool `json:"served"`
+	// Fields are those of the schema; their paths start at it. Descriptions are
+	// among them only where they were asked for.
+	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
+	// Descriptions counts the descriptions that differ.
+	Descriptions int `json:"descriptions,omitempty"`
+}
+
 // Definitions compares two states of a CustomResourceDefinition: the fields that
 // differ outside of the schemas, and those of the schemas of versions that both
 // have. Descriptions are among the latter if that is asked for. Credentials are
 // hidden.
-func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []clusterapi.SchemaChange) {
+func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []SchemaChange) {
 	served := ServedVersions(new)
 	for _, change := range clusterapi.Compare(old, new, crdDefinition()) {
 		version, path, ok := inSchema(change.Path)
@@ -50,10 +63,10 @@ func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions boo
 			fields = append(fields, h.Shown(definitionKind, []clusterapi.FieldChange{change})...)
 			continue
 		}
-		at := slices.IndexFunc(schemas, func(s clusterapi.SchemaChange) bool { return s.Version == version })
+		at := slices.IndexFunc(schemas, func(s SchemaChange) bool { return s.Version == version })
 		if at < 0 {
 			at = len(schemas)
-			schemas = append(schemas, clusterapi.SchemaChange{Version: version, Served: served[version]})
+			schemas = append(schemas, SchemaChange{Version: version, Served: served[version]})
 		}
 		s := &schemas[at]
 		if isDescription(path) {

@@ -135,7 +135,7 @@ func Plain(s string) string {
 }
 
 // SchemaLine counts what differs in a schema.
-func SchemaLine(s clusterapi.SchemaChange) string {
+func SchemaLine(s SchemaChange) string {
 	served := "served"
 	if !s.Served {
 		served = "not served"

@@ -9,8 +9,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Cause is why an update does not proceed.
@@ -49,7 +49,7 @@ func versionChain(c *configv1.ClusterOperatorStatusCondition, message string) vi
 // refusedChain is a chain about an object of the release that the API refuses; nil if it
 // refuses none.
 func refusedChain(conditions []configv1.ClusterOperatorStatusCondition) view.Chain {
-	c := clusterapi.FindCondition(conditions, "Failing")
+	c := openshift.FindCondition(conditions, "Failing")
 	if c == nil || c.Status != configv1.ConditionTrue || !strings.HasPrefix(c.Reason, refusals) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -52,7 +53,7 @@ func (l *lines) operator(at time.Time, o *clusterapi.Object) {
 	lane := timeline.Lane{Group: "operators", Name: co.Name}
 	entry := timeline.Entry{Lane: lane, Start: at}
 	is := func(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus) bool {
-		c := clusterapi.FindCondition(co.Status.Conditions, t)
+		c := openshift.FindCondition(co.Status.Conditions, t)
 		if c == nil || c.Status != status {
 			return false
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -119,7 +120,7 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 func finishedAt(u configv1.UpdateHistory, operators []configv1.ClusterOperator) map[string]time.Time {
 	done := make(map[string]time.Time)
 	for _, co := range operators {
-		p := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+		p := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
 		if co.Name == "machine-config" || p == nil || p.Status != configv1.ConditionFalse {
 			continue
 		}

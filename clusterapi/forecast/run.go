@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
@@ -322,7 +323,7 @@ func (r *run) ended(ctx context.Context) (Outcome, error) {
 	}
 	last := cv.Status.History[0]
 	if last.Version != r.scene.to.Version {
-		accepted := clusterapi.FindCondition(cv.Status.Conditions, "ReleaseAccepted")
+		accepted := openshift.FindCondition(cv.Status.Conditions, "ReleaseAccepted")
 		seen := cv.Status.ObservedGeneration >= cv.Generation
 		refused := accepted != nil && accepted.Status == configv1.ConditionFalse
 		if seen && refused && r.runner == nil {

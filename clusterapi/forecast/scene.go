@@ -29,6 +29,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -134,7 +135,7 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	if s.updating {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
-			progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
+			progressing := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 			s.refused = &Cause{Chain: versionChain(progressing, "the update to "+desired.Version+
 				" is under way, and RehearseOptions.Desired does not have its release"), Assumed: true}
 			return nil
@@ -521,15 +522,15 @@ func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) erro
 // brokenOperator returns the fault of an operator that was recorded as degraded or
 // unavailable and does nothing about it; nil without one.
 func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
-	progressing := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
 	if progressing != nil && progressing.Status == configv1.ConditionTrue {
 		return nil
 	}
-	available := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
+	available := openshift.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
 	if available != nil && available.Status != configv1.ConditionTrue {
 		return &simulation.Fault{Kind: simulation.FaultUnavailable, Reason: available.Reason, Message: available.Message}
 	}
-	degraded := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorDegraded)
+	degraded := openshift.FindCondition(co.Status.Conditions, configv1.OperatorDegraded)
 	if degraded != nil && degraded.Status == configv1.ConditionTrue {
 		return &simulation.Fault{Kind: simulation.FaultDegraded, Reason: degraded.Reason, Message: degraded.Message}
 	}

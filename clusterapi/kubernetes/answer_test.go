@@ -54,12 +54,9 @@ func TestOtherObject(t *testing.T) {
 				"UpdateStatus": func() (any, error) { return api.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}) },
 			} {
 				out, err := do()
-				if tc.ok && err != nil || !tc.ok && !errors.Is(err, kubernetes.ErrAnswer) {
-					t.Errorf("%s: got %v, error %v", verb, out, err)
-				}
-				if apierrors.IsNotFound(err) {
-					t.Errorf("%s: %v says that there is no such object", verb, err)
-				}
+				checktest.FailIf(t, tc.ok && err != nil || !tc.ok && !errors.Is(err, kubernetes.ErrAnswer),
+					"%s: got %v, error %v", verb, out, err)
+				checktest.FailIf(t, apierrors.IsNotFound(err), "%s: %v says that there is no such object", verb, err)
 			}
 		})
 	}
@@ -93,9 +90,8 @@ func TestOtherItems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := client(t, fake(t, answers(tc.answer)), kubernetes.Options{})
 			got, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "default", Labels: labels.SelectorFromSet(labels.Set{"of": "test"})})
-			if tc.ok && err != nil || !tc.ok && !errors.Is(err, kubernetes.ErrAnswer) {
-				t.Errorf("got %v, error %v", got, err)
-			}
+			checktest.FailIf(t, tc.ok && err != nil || !tc.ok && !errors.Is(err, kubernetes.ErrAnswer),
+				"got %v, error %v", got, err)
 			if err != nil {
 				return
 			}
@@ -140,21 +136,16 @@ func TestOtherEvents(t *testing.T) {
 			defer close(hold)
 			synced, ended := false, false
 			for e, err := range api.Watch(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "default", Labels: labels.SelectorFromSet(labels.Set{"of": "test"})}) {
-				if tc.ok && err != nil || err != nil && !errors.Is(err, kubernetes.ErrAnswer) {
-					t.Errorf("the watch ended with %v", err)
-				}
+				checktest.FailIf(t, tc.ok && err != nil || err != nil && !errors.Is(err, kubernetes.ErrAnswer),
+					"the watch ended with %v", err)
 				ended = ended || err != nil
 				if synced && err == nil {
-					if !tc.ok {
-						t.Errorf("it yields %s %v", e.Type, e.Object)
-					}
+					checktest.FailIf(t, !tc.ok, "it yields %s %v", e.Type, e.Object)
 					break
 				}
 				synced = synced || e.Type == clusterapi.Synced
 			}
-			if ended == tc.ok {
-				t.Errorf("ended: %t", ended)
-			}
+			checktest.FailIf(t, ended == tc.ok, "ended: %t", ended)
 		})
 	}
 }
@@ -186,15 +177,11 @@ func TestNames(t *testing.T) {
 		{"default", "../secrets/a"}, {"default", ".."}, {"../other", "a"}, {"default", "a/status"}, {"default", "a%2fb"}, {"default", ""}, {"", "a"},
 	} {
 		key := clusterapi.Key(key.namespace, key.name)
-		if _, err := api.Get(t.Context(), configMaps, key); !apierrors.IsBadRequest(err) {
-			t.Errorf("Get of %s: %v", key, err)
-		}
+		checktest.ErrorBy(t, apierrors.IsBadRequest, checktest.Err(api.Get(t.Context(), configMaps, key)))
 		if err := api.Delete(t.Context(), configMaps, key, clusterapi.DeleteOptions{}); !apierrors.IsBadRequest(err) {
 			t.Errorf("Delete of %s: %v", key, err)
 		}
-		if err := api.Evict(t.Context(), key, clusterapi.EvictOptions{}); !apierrors.IsBadRequest(err) {
-			t.Errorf("Evict of %s: %v", key, err)
-		}
+		checktest.ErrorBy(t, apierrors.IsBadRequest, api.Evict(t.Context(), key, clusterapi.EvictOptions{}))
 	}
 	if _, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "default/secrets"}); !apierrors.IsBadRequest(err) {
 		t.Errorf("List: %v", err)

@@ -155,9 +155,7 @@ func TestPanics(t *testing.T) {
 		defer api.Close()
 		_, err = api.Get(t.Context(), nodes, clusterapi.Key("", "a"))
 		var p *panics.Error
-		if !errors.As(err, &p) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		checktest.FailIf(t, !errors.As(err, &p), "%s: got %v", name, err)
 	}
 }
 

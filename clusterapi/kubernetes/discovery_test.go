@@ -157,9 +157,7 @@ func TestDiscoveryIsNotOlderThanTheCall(t *testing.T) {
 			synctest.Wait()
 		}
 		close(release)
-		if err := <-errs[0]; !meta.IsNoMatchError(err) {
-			t.Errorf("the first one: %v", err)
-		}
+		checktest.ErrorBy(t, meta.IsNoMatchError, <-errs[0])
 		checktest.Good(t, <-errs[1])
 	})
 }

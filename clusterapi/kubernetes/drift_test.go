@@ -86,9 +86,7 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 		manifests = append(manifests, m)
 		if ns := m.Identity().Namespace; ns != "" {
 			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
-			if err != nil && !apierrors.IsAlreadyExists(err) {
-				t.Fatal(err)
-			}
+			checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "%v", err)
 		}
 	}
 	for _, m := range manifests { // at once: a pass waits for one after another
@@ -100,9 +98,7 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	time.Sleep(5 * time.Second)
 	for _, kind := range []string{"Proxy", "Infrastructure"} {
 		_, err := api.Create(t.Context(), object(t, "{apiVersion: config.openshift.io/v1, kind: %s, metadata: {name: cluster}, spec: {}}", kind), clusterapi.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "%v", err)
 	}
 	tasks := manifest.NewTasks(manifests)
 	tracker := runlevel.NewTracker(nil)
@@ -142,9 +138,7 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 					told = append(told, *p.Drift)
 				}
 			}})
-		if err != nil {
-			t.Fatalf("%s: %v", state, err)
-		}
+		checktest.FatalIf(t, err != nil, "%s: %v", state, err)
 		slices.Sort(a.calls)
 		t.Logf("%s: %d calls, %s", state, len(a.calls), time.Since(start))
 		return a.calls

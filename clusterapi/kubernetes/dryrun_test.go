@@ -72,9 +72,7 @@ func TestDryRunRequests(t *testing.T) {
 					checktest.Good(t, err)
 					found := dryRunOf(t, r, body)
 					if r.Method == http.MethodGet {
-						if len(found) > 0 {
-							t.Errorf("%s %s has %q", r.Method, r.URL, found)
-						}
+						checktest.FailIf(t, len(found) > 0, "%s %s has %q", r.Method, r.URL, found)
 					} else {
 						sent = append(sent, strings.Join(found, ","))
 					}
@@ -168,9 +166,7 @@ func TestDryRun(t *testing.T) {
 	}
 	refused := func(name string, err error, is func(error) bool, text string) {
 		t.Helper()
-		if !is(err) || !strings.Contains(fmt.Sprint(err), text) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.FailIf(t, !is(err) || !strings.Contains(fmt.Sprint(err), text), "%s: %v", name, err)
 	}
 	ctx := t.Context()
 
@@ -181,9 +177,7 @@ func TestDryRun(t *testing.T) {
 	check("created", pod, err, nil, "metadata", "resourceVersion")
 	applied, err := dry.Apply(ctx, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there, namespace: app}, data: {b: two}}`), clusterapi.ApplyOptions{FieldManager: "another"})
 	check("applied", applied, err, map[string]any{"a": "one", "b": "two"}, "data")
-	if managers := len(applied.GetManagedFields()); managers != 2 {
-		t.Errorf("applied: %d managers", managers)
-	}
+	checktest.Equal(t, 2, len(applied.GetManagedFields()), "applied")
 	applied, err = dry.Apply(ctx, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: fresh, namespace: app}, data: {b: two}}`), clusterapi.ApplyOptions{FieldManager: "test"})
 	check("applied anew", applied, err, map[string]any{"b": "two"}, "data")
 	changed := there.DeepCopy()
@@ -222,9 +216,7 @@ func TestDryRun(t *testing.T) {
 		"namespace": dry.Delete(ctx, namespaces, types.NamespacedName{Name: "app"}, clusterapi.DeleteOptions{}),
 		"Evict":     dry.Evict(ctx, clusterapi.Key("app", "web"), clusterapi.EvictOptions{}),
 	} {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.FailIf(t, err != nil, "%s: %v", name, err)
 	}
 	checktest.SameIn(t, "the dry runs have changed the cluster (-before +after)", before, state())
 
@@ -233,8 +225,6 @@ func TestDryRun(t *testing.T) {
 	err = cmp.Or(api.Evict(ctx, clusterapi.Key("app", "web"), clusterapi.EvictOptions{}), api.Delete(ctx, configMaps, clusterapi.Key("app", "there"), clusterapi.DeleteOptions{}))
 	checktest.Good(t, err)
 	for gvk, name := range map[schema.GroupVersionKind]string{pods: "web", configMaps: "there"} {
-		if _, err := api.Get(ctx, gvk, clusterapi.Key("app", name)); !apierrors.IsNotFound(err) {
-			t.Errorf("%s in earnest: %v", gvk.Kind, err)
-		}
+		checktest.ErrorBy(t, apierrors.IsNotFound, checktest.Err(api.Get(ctx, gvk, clusterapi.Key("app", name))))
 	}
 }

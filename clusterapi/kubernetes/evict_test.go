@@ -95,9 +95,8 @@ func testRefusals(t *testing.T, api clusterapi.ClusterAPI) {
 		allow(t, api, 0, behind)
 		began := time.Now()
 		err := api.Evict(t.Context(), clusterapi.Key("app", "web"), clusterapi.EvictOptions{})
-		if !apierrors.IsTooManyRequests(err) {
-			t.Errorf("%s: got %v, want an error that IsTooManyRequests recognises", name, err)
-		}
+		checktest.FailIf(t, !apierrors.IsTooManyRequests(err),
+			"%s: got %v, want an error that IsTooManyRequests recognises", name, err)
 		if _, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); !ok {
 			t.Errorf("%s: the error has lost its cause: %#v", name, err)
 		}
@@ -148,9 +147,7 @@ spec:
 	}()
 	select {
 	case err := <-blocked:
-		if !apierrors.IsTooManyRequests(err) {
-			t.Errorf("the drain was blocked by %v", err)
-		}
+		checktest.FailIf(t, !apierrors.IsTooManyRequests(err), "the drain was blocked by %v", err)
 	case <-ctx.Done():
 		t.Fatal("the drain was not blocked")
 	}

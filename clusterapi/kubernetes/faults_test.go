@@ -99,9 +99,7 @@ func testConflict(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 		cm.Data["a"] = "2"
 		return nil
 	})
-	if err != nil || calls != 4 {
-		t.Errorf("%d calls, error %v; want 4 and none", calls, err)
-	}
+	checktest.FailIf(t, err != nil || calls != 4, "%d calls, error %v; want 4 and none", calls, err)
 }
 
 // Faults that are not retried keep their type.
@@ -184,9 +182,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 		for _, text := range texts {
 			select {
 			case got := <-events:
-				if got != text {
-					t.Fatalf("got %s, want %s", got, text)
-				}
+				checktest.FatalIf(t, got != text, "got %s, want %s", got, text)
 			case err := <-ended:
 				t.Fatalf("the watch ended: %v", err)
 			case <-ctx.Done():

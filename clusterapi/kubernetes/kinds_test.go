@@ -67,9 +67,7 @@ spec:
 	eventually("after its definition", applied("default"))
 
 	// An object without a namespace, a status that the kind does not have.
-	if _, err := api.Apply(t.Context(), gadget(""), options); !apierrors.IsBadRequest(err) {
-		t.Errorf("without a namespace: %v, want a bad request", err)
-	}
+	checktest.ErrorBy(t, apierrors.IsBadRequest, checktest.Err(api.Apply(t.Context(), gadget(""), options)))
 	stored := checktest.Get(api.Get(t.Context(), gadgets, clusterapi.Key("default", "one")))(t)
 	checktest.ErrorHas(t, "no status subresource", checktest.Err(
 		api.UpdateStatus(t.Context(), stored, clusterapi.UpdateOptions{})))

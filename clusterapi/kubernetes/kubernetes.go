@@ -42,8 +42,11 @@ type Options struct {
 	Limits Limits
 	// DryRun sends dryRun=All with every write: the server admits, defaults,
 	// merges and validates it, answers as it would otherwise, and stores
-	// nothing. False means that writes are stored. See the section about it in
-	// the package's documentation.
+	// nothing. False means that writes are stored. Each write is tried by itself: an
+	// object in a namespace, or of a kind, that an earlier write would have made is
+	// refused. The resourceVersion of an answer is the present object's, and empty for
+	// a new one, whose UID is made up. The server refuses a write if a webhook has side
+	// effects that it may not leave out. The permissions needed are those of the write.
 	DryRun bool
 }
 

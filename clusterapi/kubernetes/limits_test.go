@@ -92,9 +92,7 @@ func TestLimits(t *testing.T) {
 			for _, err := range api.Watch(t.Context(), configMaps, clusterapi.ListOptions{}) {
 				last = err
 			}
-			if !tooLarge(last, "Limits.Object") {
-				t.Errorf("got %v", last)
-			}
+			checktest.FailIf(t, !tooLarge(last, "Limits.Object"), "got %v", last)
 			return 0
 		},
 	}, {
@@ -188,9 +186,7 @@ func TestOwnLimits(t *testing.T) {
 			return response(200, strings.NewReader(page))
 		})
 		got, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{})
-		if err == nil && len(got.Items) != 2 {
-			t.Errorf("%d items", len(got.Items))
-		}
+		checktest.FailIf(t, err == nil && len(got.Items) != 2, "got %v", got)
 		return err
 	}
 	size = int64(len(pages[0]) + len(pages[1]))

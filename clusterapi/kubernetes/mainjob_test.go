@@ -102,14 +102,10 @@ func checkOperandNamespaces(t testing.TB, both releases) {
 		}
 	}
 	for ns := range needed {
-		if !slices.Contains(made, ns) {
-			t.Errorf("nobody makes the namespace %s", ns)
-		}
+		checktest.FailIf(t, !slices.Contains(made, ns), "nobody makes the namespace %s", ns)
 	}
 	for _, ns := range made[2:] {
-		if !needed[ns] {
-			t.Errorf("nobody needs the namespace %s", ns)
-		}
+		checktest.FailIf(t, !needed[ns], "nobody needs the namespace %s", ns)
 	}
 }
 
@@ -118,17 +114,13 @@ func define(t testing.TB, api clusterapi.ClusterAPI, kinds []schema.GroupVersion
 	t.Helper()
 	for _, crd := range definitions(t, kinds) {
 		_, err := api.Create(t.Context(), crd, clusterapi.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "%v", err)
 		for _, gvk := range served(crd) {
 			err := poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
 				_, err := api.List(ctx, gvk, clusterapi.ListOptions{})
 				return err == nil, err
 			})
-			if err != nil {
-				t.Fatalf("%s is not served: %v", gvk, err)
-			}
+			checktest.FatalIf(t, err != nil, "%s is not served: %v", gvk, err)
 		}
 	}
 }
@@ -211,16 +203,13 @@ func checkSecondPass(t testing.TB, config *rest.Config, api clusterapi.ClusterAP
 	pass := func() map[string]*unstructured.Unstructured {
 		t.Helper()
 		r, err := u.Sync(t.Context())
-		if err != nil || !r.Done || r.Failure != nil {
-			t.Fatalf("a pass over the updated cluster: done %t, failure %v, error %v", r.Done, r.Failure, err)
-		}
+		checktest.FatalIf(t, err != nil || !r.Done || r.Failure != nil,
+			"a pass over the updated cluster: done %t, failure %v, error %v", r.Done, r.Failure, err)
 		time.Sleep(1100 * time.Millisecond) // times in objects have seconds
 		return snapshot(t, config)
 	}
 	before := snapshot(t, config)
-	if len(before) < 800 {
-		t.Errorf("only %d objects are looked at", len(before))
-	}
+	checktest.FailIf(t, len(before) < 800, "only %d objects are looked at", len(before))
 	first := pass()
 	for name := range moved(before, first) {
 		if kind, _, _ := strings.Cut(name, " "); kind != "clusteroperators.config.openshift.io" && kind != "clusterversions.config.openshift.io" {
@@ -264,9 +253,7 @@ func snapshot(t testing.TB, config *rest.Config) map[string]*unstructured.Unstru
 	resources := checktest.Get(discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, found)))(t)
 	for gvr := range resources {
 		list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatalf("%s: %v", gvr, err)
-		}
+		checktest.FatalIf(t, err != nil, "%s: %v", gvr, err)
 		for i := range list.Items {
 			u := &list.Items[i]
 			if gvr.Resource == "events" || gvr.Resource == "leases" && strings.HasPrefix(u.GetName(), "apiserver-") {
@@ -285,16 +272,12 @@ func checkStored(t testing.TB, api clusterapi.ClusterAPI, p *manifest.Payload) {
 	for _, m := range p.Manifests {
 		_, deleted := m.Annotations()["release.openshift.io/delete"]
 		u, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
-		if (err == nil) == deleted {
-			t.Errorf("%s: to be deleted: %t, but: %v", m, deleted, err)
-		}
+		checktest.FailIf(t, (err == nil) == deleted, "%s: to be deleted: %t, but: %v", m, deleted, err)
 		if err == nil && managedBy(u, clusterapi.ManagerPayload) {
 			n++
 		}
 	}
-	if n < 700 {
-		t.Errorf("only %d of %d objects have fields of the payload's manager", n, len(p.Manifests))
-	}
+	checktest.FailIf(t, n < 700, "only %d of %d objects have fields of the payload's manager", n, len(p.Manifests))
 }
 
 func managedBy(u *unstructured.Unstructured, manager string) bool {

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -71,17 +72,13 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 				api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
 		case ns != "":
 			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
-			if err != nil && !apierrors.IsAlreadyExists(err) {
-				t.Fatal(err)
-			}
+			checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "%v", err)
 		}
 	}
 	time.Sleep(5 * time.Second) // until the definitions are served
 	for _, kind := range []string{"Proxy", "Infrastructure"} {
 		_, err := api.Create(t.Context(), object(t, "{apiVersion: config.openshift.io/v1, kind: %s, metadata: {name: cluster}, spec: {}}", kind), clusterapi.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) && !meta.IsNoMatchError(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err) && !meta.IsNoMatchError(err), "%v", err)
 	}
 	owner := &metav1.OwnerReference{Name: "version", UID: "uid"}
 	// Every task is carried out: what is refused stops none.
@@ -102,9 +99,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 					mu.Lock()
 					defer mu.Unlock()
 					out[nameOf(task.Manifest)] = true
-					if !refused[nameOf(task.Manifest)] {
-						t.Errorf("%s: %v", task, err)
-					}
+					checktest.FailIf(t, !refused[nameOf(task.Manifest)], "%s: %v", task, err)
 				}
 				return nil
 			})
@@ -141,9 +136,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 			continue
 		}
 		live, err := api.Get(t.Context(), c.Object.GroupVersionKind, c.Object.NamespacedName)
-		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err), "%v", err)
 		if err != nil {
 			live = nil
 		}
@@ -206,7 +199,7 @@ func meddle(t *testing.T, api clusterapi.ClusterAPI, p *manifest.Payload) {
 // allocates.
 func unlike(want, live *unstructured.Unstructured) []clusterapi.FieldChange {
 	fill := func(u *unstructured.Unstructured) *unstructured.Unstructured {
-		return apiserver.Fill(clusterapi.WithoutServerFields(u))
+		return apiserver.Fill(objects.WithoutServerFields(u))
 	}
 	return slices.DeleteFunc(clusterapi.Compare(fill(want), fill(live), nil), func(f clusterapi.FieldChange) bool {
 		return apiserver.Allocated(live.GroupVersionKind().GroupKind(), f.Path)

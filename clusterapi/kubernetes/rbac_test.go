@@ -83,9 +83,7 @@ func testReader(t *testing.T, api clusterapi.ClusterAPI) {
 			return nil
 		})),
 	} {
-		if !apierrors.IsForbidden(err) {
-			t.Errorf("%s: %v, want it forbidden", what, err)
-		}
+		checktest.FailIf(t, !apierrors.IsForbidden(err), "%s: %v, want it forbidden", what, err)
 	}
 }
 

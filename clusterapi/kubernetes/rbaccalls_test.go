@@ -185,18 +185,14 @@ func grants(t *testing.T, file string) []*grant {
 func checkGrants(t *testing.T, file string, r *recorder) {
 	t.Helper()
 	all := grants(t, file)
-	if len(all) == 0 {
-		t.Fatalf("%s grants nothing", file)
-	}
+	checktest.FatalIf(t, len(all) == 0, "%s grants nothing", file)
 	byText := func(a, b call) int { return strings.Compare(a.String(), b.String()) }
 	for _, c := range slices.SortedFunc(maps.Keys(r.calls), byText) {
 		allowed := false
 		for _, g := range all {
 			allowed = g.allows(c) || allowed
 		}
-		if !allowed {
-			t.Errorf("%s does not allow: %s", file, c)
-		}
+		checktest.FailIf(t, !allowed, "%s does not allow: %s", file, c)
 	}
 	for _, g := range all {
 		if unused := g.unused(); len(unused) > 0 {

@@ -181,9 +181,7 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
 	checktest.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*", "*", "zz_generated.crd-manifests", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no definitions in github.com/openshift/api: %v", err)
-	}
+	checktest.FatalIf(t, err != nil || len(files) == 0, "no definitions in github.com/openshift/api: %v", err)
 	filter := manifest.DefaultFilter()
 	var crds []*unstructured.Unstructured
 	for _, file := range files {

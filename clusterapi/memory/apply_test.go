@@ -33,9 +33,7 @@ func TestMergeIsTheFieldManagers(t *testing.T) {
 			for seed := range uint64(60) {
 				fast += mergeRun(t, k, base.(map[string]any), rand.New(rand.NewPCG(seed, 1)))
 			}
-			if fast < 200 {
-				t.Errorf("%d applies without the field manager, of 600", fast)
-			}
+			checktest.FailIf(t, fast < 200, "%d applies without the field manager, of 600", fast)
 		})
 	}
 }
@@ -56,9 +54,7 @@ func mergeRun(t *testing.T, k *kind, base map[string]any, draw *rand.Rand) (fast
 		got, ok := k.merge(live, from, given, manager)
 		want, err := k.applyTo(from, given, manager)
 		if err != nil {
-			if ok {
-				t.Fatalf("step %d: the field manager refuses: %v", step, err)
-			}
+			checktest.FatalIf(t, ok, "step %d: the field manager refuses: %v", step, err)
 			continue
 		}
 		who := actor{manager, metav1.ManagedFieldsOperationApply, ""}

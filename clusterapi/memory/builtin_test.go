@@ -14,9 +14,7 @@ import (
 func keys(t *testing.T, gvk schema.GroupVersionKind, path ...string) []string {
 	t.Helper()
 	k := builtin().kind(gvk)
-	if k == nil {
-		t.Fatalf("%s is not in the embedded schema", gvk)
-	}
+	checktest.FatalIf(t, k == nil, "%s is not in the embedded schema", gvk)
 	atom, _ := k.types.Schema.Resolve(k.types.TypeRef)
 	for _, name := range path {
 		var next smd.TypeRef
@@ -24,9 +22,7 @@ func keys(t *testing.T, gvk schema.GroupVersionKind, path ...string) []string {
 			next = atom.List.ElementType
 		} else {
 			f, ok := atom.Map.FindField(name)
-			if !ok {
-				t.Fatalf("%s has no %s of %v", gvk, name, path)
-			}
+			checktest.FatalIf(t, !ok, "%s has no %s of %v", gvk, name, path)
 			next = f.Type
 		}
 		atom, _ = k.types.Schema.Resolve(next)
@@ -74,9 +70,7 @@ func TestEmbeddedLists(t *testing.T) {
 		for i := range got {
 			same = same && got[i] == tc.want[i]
 		}
-		if !same {
-			t.Errorf("%s %v: keys %v, want %v", tc.gvk.Kind, tc.path, got, tc.want)
-		}
+		checktest.FailIf(t, !same, "%s %v: keys %v, want %v", tc.gvk.Kind, tc.path, got, tc.want)
 	}
 }
 

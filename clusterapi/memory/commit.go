@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // write stores what compute makes of the stored object (nil: none). compute runs
@@ -150,7 +151,7 @@ func compare(k *kind, old, new map[string]any) (content, counted bool) {
 	content, counted = true, true
 	for _, fields := range []map[string]any{old, new} {
 		for name := range fields {
-			if name == "metadata" || equal(old[name], new[name]) {
+			if name == "metadata" || objects.Equal(old[name], new[name]) {
 				if _, in := old[name]; in == has(new, name) {
 					continue
 				}
@@ -165,7 +166,7 @@ func compare(k *kind, old, new map[string]any) (content, counted bool) {
 	nm, _ := new["metadata"].(map[string]any)
 	for _, fields := range []map[string]any{om, nm} {
 		for name := range fields {
-			if name != "managedFields" && !equal(om[name], nm[name]) {
+			if name != "managedFields" && !objects.Equal(om[name], nm[name]) {
 				content = false
 				if name == "annotations" && k.gvk.GroupKind() == deploymentKind {
 					counted = false // the API server counts these for Deployments alone
@@ -320,7 +321,7 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 	}
 	to := &record{Unstructured: next}
 	if given, ok := metadata(next)["managedFields"].([]any); ok {
-		if live != nil && equal(given, metadata(live.obj)["managedFields"]) {
+		if live != nil && objects.Equal(given, metadata(live.obj)["managedFields"]) {
 			to.managed = live.managed
 		} else {
 			to.given = true

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // customRules are those that a definition's schema states. Rules in CEL
@@ -60,7 +61,7 @@ func (c *customRules) judge(old, obj *unstructured.Unstructured) field.ErrorList
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
 		v, ok := obj.Object[name]
-		if !ok || old != nil && equal(old.Object[name], v) {
+		if !ok || old != nil && objects.Equal(old.Object[name], v) {
 			continue
 		}
 		found := c.judgeField(name, v)

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -81,7 +82,7 @@ func (c *Cluster) indexDefinition(old, e *entry) {
 		after = readDefinition(e.obj)
 	}
 	if before != nil {
-		if after != nil && after.gk == before.gk && equal(before.obj.Object["spec"], after.obj.Object["spec"]) {
+		if after != nil && after.gk == before.gk && objects.Equal(before.obj.Object["spec"], after.obj.Object["spec"]) {
 			// Only its state changed: what was made of its schema stays.
 			after.prepared, after.due = before.prepared, before.due
 		}

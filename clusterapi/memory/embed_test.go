@@ -62,15 +62,11 @@ func TestEmbedded(t *testing.T) {
 		"wrapper": refusing{c}, "pointer": &refusing{c}, "wrapper of a wrapper": uncomparable{refusing: refusing{c}}, "read only": clusterapi.ReadOnly(refusing{c}),
 	} {
 		for i, err := range read(wrapper) {
-			if !errors.Is(err, errRefused) {
-				t.Errorf("%s: read %d came by the wrapper: %v", name, i, err)
-			}
+			checktest.FailIf(t, !errors.Is(err, errRefused), "%s: read %d came by the wrapper: %v", name, i, err)
 		}
 	}
 	for i, err := range read(c) {
-		if err != nil {
-			t.Errorf("read %d: %v", i, err)
-		}
+		checktest.FailIf(t, err != nil, "read %d: %v", i, err)
 	}
 	for _, api := range []clusterapi.Reader{c, clusterapi.ReadOnly(c)} {
 		one, _ := clusterapi.GetShared(t.Context(), api, gvk, key)

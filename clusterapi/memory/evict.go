@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 var (
@@ -145,7 +146,7 @@ func (c *Cluster) storeBudget(k *kind, e *entry, before, after *policyv1.PodDisr
 			return nil, conflict(k, before.Name, errModified)
 		}
 		next := &unstructured.Unstructured{Object: k.record(live).Object}
-		if _, err := clusterapi.Overlay(next, before, after, true); err != nil {
+		if _, err := objects.Overlay(next, before, after, true); err != nil {
 			return nil, err
 		}
 		return c.replace(k, "status", live, withMetadata(next, func(map[string]any) {}), evictionManager)

@@ -34,9 +34,7 @@ func TestEvictedPods(t *testing.T) {
 	for _, cond := range p.Status.Conditions {
 		target = target || cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue && cond.Reason == "EvictionByEvictionAPI"
 	}
-	if p.DeletionTimestamp == nil || !target {
-		t.Errorf("%+v", p.Status)
-	}
+	checktest.FailIf(t, p.DeletionTimestamp == nil || !target, "%+v", p.Status)
 	if _, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("ns", "done")); !apierrors.IsNotFound(err) {
 		t.Errorf("the finished pod: %v", err)
 	}

@@ -111,9 +111,8 @@ func TestShared(t *testing.T) {
 
 	one := checktest.Must(c.GetShared(ctx, kind, key))
 	list, err := c.ListShared(ctx, kind, clusterapi.ListOptions{})
-	if err != nil || len(list) != 1 || list[0] != one {
-		t.Fatalf("ListShared: %v, %v; want the object of GetShared", list, err)
-	}
+	checktest.FatalIf(t, err != nil || len(list) != 1 || list[0] != one,
+		"ListShared: %v, %v; want the object of GetShared", list, err)
 	typed := checktest.Must(clusterapi.Read[corev1.ConfigMap](ctx, c, key))
 	if again, _ := clusterapi.As[corev1.ConfigMap](list[0]); again != typed {
 		t.Error("a stored state is converted twice")
@@ -121,14 +120,12 @@ func TestShared(t *testing.T) {
 	own := checktest.Must(c.Get(ctx, kind, key))
 	checktest.Same(t, own.Object, one.Unstructured().Object)
 	copied, err := clusterapi.Get[corev1.ConfigMap](ctx, c, key)
-	if err != nil || copied == typed || copied.ManagedFields != nil {
-		t.Errorf("Get: %v, %v, managedFields %v; want an own object without them", copied == typed, err, copied.ManagedFields)
-	}
+	checktest.FailIf(t, err != nil || copied == typed || copied.ManagedFields != nil,
+		"Get: %v, %v, managedFields %v; want an own object without them", copied == typed, err, copied.ManagedFields)
 	copied.Data["x"] = "mine"
 	put(t, c, settings("a", map[string]any{"x": "2"}))
-	if typed.Data["x"] != "1" || one.Unstructured().Object["data"].(map[string]any)["x"] != "1" {
-		t.Error("a write changed a shared object")
-	}
+	checktest.FailIf(t, typed.Data["x"] != "1" || one.Unstructured().Object["data"].(map[string]any)["x"] != "1",
+		"a write changed a shared object")
 	checktest.Good(t, c.CheckShared())
 }
 
@@ -167,9 +164,8 @@ func TestCheckSharedFinds(t *testing.T) {
 			if err := c.CheckShared(); err != nil {
 				got = err.Error()
 			}
-			if got != tt.want || got != "" && strings.Count(got, "\n") > 0 {
-				t.Errorf("got  %q\nwant %q", got, tt.want)
-			}
+			checktest.FailIf(t, got != tt.want || got != "" && strings.Count(got, "\n") > 0,
+				"got  %q\nwant %q", got, tt.want)
 		})
 	}
 }

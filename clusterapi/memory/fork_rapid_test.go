@@ -85,9 +85,8 @@ func TestForkProperty(t *testing.T) {
 				},
 			}).Draw(rt, "verb")
 			want, got := verb(plain), again(verb)
-			if apierrors.ReasonForError(want) != apierrors.ReasonForError(got) {
-				rt.Fatalf("%s %s: %v, of a fork %v", u.GetKind(), key, want, got)
-			}
+			checktest.FatalIf(rt, apierrors.ReasonForError(want) != apierrors.ReasonForError(got),
+				"%s %s: %v, of a fork %v", u.GetKind(), key, want, got)
 		}
 		for _, k := range kinds {
 			state := func(c *memory.Cluster) (out string, err error) {

@@ -171,9 +171,7 @@ func TestForkErrors(t *testing.T) {
 		}}
 		c := memory.New(memory.Options{Base: base})
 		for range 2 {
-			if _, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one")); !errors.Is(err, down) {
-				t.Errorf("%s: got %v", kind, err)
-			}
+			checktest.ErrorIs(t, down, checktest.Err(c.Get(t.Context(), cms, clusterapi.Key("ns", "one"))))
 		}
 		if _, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one")); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -201,16 +199,10 @@ func TestForkNotCollected(t *testing.T) {
 		checktest.ErrorIs(t, clusterapi.ErrNotCollected,
 			c.Delete(t.Context(), cms, clusterapi.Key("ns", "three"), clusterapi.DeleteOptions{}))
 		checktest.Good(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}))
-		if err := get(c, "one"); !apierrors.IsNotFound(err) {
-			t.Errorf("a deleted object: %v", err)
-		}
+		checktest.ErrorBy(t, apierrors.IsNotFound, get(c, "one"))
 		for e, err := range c.Watch(t.Context(), cms, clusterapi.ListOptions{}) {
-			if e.Type == clusterapi.Synced {
-				t.Error("synced")
-			}
-			if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
-				t.Error(err)
-			}
+			checktest.FailIf(t, e.Type == clusterapi.Synced, "synced")
+			checktest.FailIf(t, err != nil && !errors.Is(err, clusterapi.ErrNotCollected), "%v", err)
 		}
 	})
 	t.Run("none", func(t *testing.T) {
@@ -219,9 +211,7 @@ func TestForkNotCollected(t *testing.T) {
 		for range 2 {
 			checktest.ErrorIs(t, clusterapi.ErrNotCollected, get(c, "one"))
 		}
-		if base.lists["ConfigMap"] != 2 {
-			t.Error(base.lists)
-		}
+		checktest.FailIf(t, base.lists["ConfigMap"] != 2, "%v", base.lists)
 	})
 	t.Run("definitions", func(t *testing.T) { // which a recording may lack
 		base := &origin{Reader: baseCluster(t, named("one", "")), fail: notWhole("CustomResourceDefinition"), none: map[string]bool{"CustomResourceDefinition": true}}
@@ -253,9 +243,7 @@ func TestForkServed(t *testing.T) {
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	checktest.Good(t, checktest.Err(c.Get(t.Context(), widgets, clusterapi.Key("example", "widget"))))
 	c = memory.New(memory.Options{Base: memory.New(memory.Options{})})
-	if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
-		t.Error(err)
-	}
+	checktest.ErrorBy(t, meta.IsNoMatchError, checktest.Err(c.List(t.Context(), widgets, clusterapi.ListOptions{})))
 	mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
 }
@@ -294,9 +282,7 @@ func TestForkDeletes(t *testing.T) {
 				}
 				got = append(got, name)
 			}
-			if !slices.Equal(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			checktest.FailIf(t, !slices.Equal(got, tc.want), "got %v, want %v", got, tc.want)
 		})
 	}
 	t.Run("definition", func(t *testing.T) {
@@ -401,8 +387,6 @@ func TestForkEvict(t *testing.T) {
 	} {
 		base := &origin{Reader: baseCluster(t, tc.base...), fail: notWhole(tc.absent)}
 		c := memory.New(memory.Options{Base: base})
-		if err := c.Evict(t.Context(), clusterapi.Key("ns", "p"), clusterapi.EvictOptions{}); !tc.want(err) {
-			t.Errorf("%s: got %v", tc.name, err)
-		}
+		checktest.ErrorBy(t, tc.want, c.Evict(t.Context(), clusterapi.Key("ns", "p"), clusterapi.EvictOptions{}))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -178,7 +179,7 @@ func (d *decoding) value(t *goType, v, old any) (any, error) {
 
 func (d *decoding) members(t *goType, m map[string]any, old any) (any, error) {
 	before, _ := old.(map[string]any)
-	if sameMap(m, before) {
+	if objects.SameMap(m, before) {
 		return m, nil
 	}
 	var failed error
@@ -310,7 +311,7 @@ func (t *goType) holds(n int64) bool {
 
 // refuse is the error of a value that does not fit, unless it was stored.
 func (d *decoding) refuse(t *goType, v, old any) (any, error) {
-	if old != nil && equal(v, old) {
+	if old != nil && objects.Equal(v, old) {
 		return v, nil
 	}
 	where := strings.Join(d.path, ".")

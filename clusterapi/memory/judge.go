@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // rules are what an API server checks of one kind beyond its types.
@@ -154,7 +155,7 @@ func withoutEmpty(v any) any {
 func sameButMetadata(a, b map[string]any) bool {
 	for _, m := range []map[string]any{a, b} {
 		for name := range m {
-			if name != "metadata" && !equal(a[name], b[name]) {
+			if name != "metadata" && !objects.Equal(a[name], b[name]) {
 				return false
 			}
 		}
@@ -363,7 +364,7 @@ func (n node) between(low, high int64) {
 // immutable demands that a field has not changed.
 func immutable(old, new node, names ...string) {
 	for _, name := range names {
-		if !equal(old.get(name).v, new.get(name).v) {
+		if !objects.Equal(old.get(name).v, new.get(name).v) {
 			new.get(name).invalid("field is immutable")
 		}
 	}

@@ -3,6 +3,7 @@ package memory
 import (
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -78,7 +79,7 @@ var mutableStatefulSet = map[string]bool{
 func updatedStatefulSet(old, n node) {
 	a, b := old.get("spec"), n.get("spec")
 	for _, name := range append(a.keys(), b.keys()...) {
-		if !mutableStatefulSet[name] && !equal(a.get(name).v, b.get(name).v) {
+		if !mutableStatefulSet[name] && !objects.Equal(a.get(name).v, b.get(name).v) {
 			b.fail(field.Forbidden(b.path(), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 			return
 		}

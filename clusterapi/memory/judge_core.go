@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -54,7 +55,7 @@ func unchangeable(old, n node, names ...string) {
 		n.get("immutable").forbidden(detail)
 	}
 	for _, name := range names {
-		if old.get(name).size()+n.get(name).size() > 0 && !equal(old.get(name).v, n.get(name).v) {
+		if old.get(name).size()+n.get(name).size() > 0 && !objects.Equal(old.get(name).v, n.get(name).v) {
 			n.get(name).forbidden(detail)
 		}
 	}

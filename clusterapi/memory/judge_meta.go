@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,7 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 		return apivalidation.ValidateObjectMetaAccessor(withoutManagers{obj}, namespaced, name, at)
 	}
 	before, after := metadata(old), metadata(obj)
-	differs := func(name string) bool { return !equal(before[name], after[name]) }
+	differs := func(name string) bool { return !objects.Equal(before[name], after[name]) }
 	var errs field.ErrorList
 	if differs("labels") {
 		errs = append(errs, v1validation.ValidateLabels(obj.GetLabels(), at.Child("labels"))...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -70,7 +71,7 @@ func validPriorityClass(n node) {
 }
 
 func updatedPriorityClass(old, n node) {
-	if !equal(old.get("value").v, n.get("value").v) {
+	if !objects.Equal(old.get("value").v, n.get("value").v) {
 		n.get("value").forbidden("may not be changed in an update.")
 	}
 	const usual = "PreemptLowerPriority"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -251,9 +252,9 @@ func updatedPod(old, n node) {
 	for _, name := range append(a.keys(), b.keys()...) {
 		av, bv := a.get(name).v, b.get(name).v
 		switch {
-		case mutablePod[name] || equal(av, bv):
+		case mutablePod[name] || objects.Equal(av, bv):
 		case name == "containers" || name == "initContainers":
-			changed = changed || !equal(withoutImages(av), withoutImages(bv))
+			changed = changed || !objects.Equal(withoutImages(av), withoutImages(bv))
 		case name == "nodeName" && a.get(name).text() == "":
 			// The scheduler's binding is a subresource on a server; here it is an
 			// update.

@@ -95,9 +95,7 @@ func TestRefusedObjects(t *testing.T) {
 			} {
 				err := write(memory.New(memory.Options{}))
 				if tc.want == "" {
-					if err != nil {
-						t.Errorf("%s: %v", verb, err)
-					}
+					checktest.FailIf(t, err != nil, "%s: %v", verb, err)
 					continue
 				}
 				if err == nil || !strings.Contains(err.Error(), tc.want) || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
@@ -172,13 +170,10 @@ func TestCanonicalForm(t *testing.T) {
 	c := memory.New(memory.Options{})
 	p, err := c.Create(t.Context(), object(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns, labels: {}}, spec: {hostNetwork: false, containers: [{name: c, image: i, resources: {requests: {cpu: 1000m, memory: 1024}}}]}}`), clusterapi.CreateOptions{})
 	checktest.OK(t, err)
-	if at(p, "metadata", "labels") != nil || at(p, "spec", "hostNetwork") != nil {
-		t.Errorf("empty fields are stored: %v", p.Object)
-	}
+	checktest.FailIf(t, at(p, "metadata", "labels") != nil || at(p, "spec", "hostNetwork") != nil,
+		"empty fields are stored: %v", p.Object)
 	requests := at(p, "spec", "containers").([]any)[0].(map[string]any)["resources"].(map[string]any)["requests"].(map[string]any)
-	if requests["cpu"] != "1" || requests["memory"] != "1024" {
-		t.Errorf("requests %v", requests)
-	}
+	checktest.FailIf(t, requests["cpu"] != "1" || requests["memory"] != "1024", "requests %v", requests)
 	s, err := c.Create(t.Context(), object(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {a: YQ==}, stringData: {b: b}}`), clusterapi.CreateOptions{})
 	if err != nil || at(s, "data", "b") != "Yg==" || at(s, "data", "a") != "YQ==" || at(s, "stringData") != nil {
 		t.Errorf("%v, %v", s, err)
@@ -268,11 +263,8 @@ func TestDefaults(t *testing.T) {
 	}
 	mustApply(t, c, strings.Replace(gadgets, `maxLength: 3}`, `maxLength: 3, default: abc}`, 1))
 	read := mustGet(t, c, u.GroupVersionKind(), "ns", "g")
-	if at(read, "spec", "code") != "abc" || read.GetResourceVersion() != u.GetResourceVersion() {
-		t.Errorf("read after the definition got another default: %v", read.Object)
-	}
+	checktest.FailIf(t, at(read, "spec", "code") != "abc" || read.GetResourceVersion() != u.GetResourceVersion(),
+		"read after the definition got another default: %v", read.Object)
 	u, err := c.Create(t.Context(), object(t, strings.Replace(gadget("size: 1, extra: x"), "name: g", "name: h", 1)), clusterapi.CreateOptions{})
-	if err != nil || at(u, "spec", "extra") != nil {
-		t.Errorf("an unknown field is not pruned: %v, %v", u, err)
-	}
+	checktest.FailIf(t, err != nil || at(u, "spec", "extra") != nil, "an unknown field is not pruned: %v, %v", u, err)
 }

@@ -4,14 +4,13 @@ import (
 	"reflect"
 	"sync"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 type scope int
@@ -53,7 +52,7 @@ var metadataType = sync.OnceValue(func() *goType { return goTypeOf(reflect.TypeF
 // prepare finds the rules of the kind and makes the field managers.
 func (k *kind) prepare() {
 	k.rules = rulesOf[k.gvk.GroupKind()]
-	if t, ok := clusterapi.TypeOf(k.gvk); ok && k.builtin {
+	if t, ok := objects.TypeOf(k.gvk); ok && k.builtin {
 		k.goType = goTypeOf(t)
 	} else {
 		k.goType = &goType{name: k.gvk.Kind, shape: object, fields: map[string]goField{"metadata": {of: metadataType()}}}
@@ -152,7 +151,7 @@ func otherKind(gvk schema.GroupVersionKind) *kind {
 	if servedWithoutSchema[gvk.GroupKind()] {
 		k.scope = scopeCluster
 	}
-	if t, ok := clusterapi.TypeOf(gvk); ok {
+	if t, ok := objects.TypeOf(gvk); ok {
 		_, k.status = t.FieldByName("Status")
 	}
 	k.prepare()

@@ -91,19 +91,13 @@ func TestStrict(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	mustApply(t, c, route)
 	strict := memory.New(memory.Options{})
-	if _, err := strict.Apply(t.Context(), object(t, route), manager); !meta.IsNoMatchError(err) {
-		t.Errorf("got %v, want a NoMatch error", err)
-	}
-	if err := strict.Load(object(t, route)); !meta.IsNoMatchError(err) {
-		t.Errorf("Load: got %v, want a NoMatch error", err)
-	}
+	checktest.ErrorBy(t, meta.IsNoMatchError, checktest.Err(strict.Apply(t.Context(), object(t, route), manager)))
+	checktest.ErrorBy(t, meta.IsNoMatchError, strict.Load(object(t, route)))
 	mustApply(t, strict, benchDefinition)
 	mustApply(t, strict, benchWidget)
 	u := object(t, benchWidget)
 	u.SetAPIVersion("example.com/v2")
-	if _, err := strict.Apply(t.Context(), u, manager); !meta.IsNoMatchError(err) {
-		t.Errorf("a version that is not served: got %v, want a NoMatch error", err)
-	}
+	checktest.ErrorBy(t, meta.IsNoMatchError, checktest.Err(strict.Apply(t.Context(), u, manager)))
 }
 
 func TestStatusSubresource(t *testing.T) {
@@ -181,9 +175,7 @@ func TestEstablishAfter(t *testing.T) {
 	}
 	mustApply(t, c, benchDefinition)
 	checktest.Equal(t, "False 2026-01-01T00:00:00Z", established(), "at first Established")
-	if _, err := c.Apply(t.Context(), object(t, benchWidget), manager); !meta.IsNoMatchError(err) {
-		t.Errorf("at first: got %v, want a NoMatch error", err)
-	}
+	checktest.ErrorBy(t, meta.IsNoMatchError, checktest.Err(c.Apply(t.Context(), object(t, benchWidget), manager)))
 	clock.SetTime(clock.Now().Add(time.Minute))
 	checktest.Equal(t, "True 2026-01-01T00:01:00Z", established(), "later Established")
 	mustApply(t, c, benchWidget)

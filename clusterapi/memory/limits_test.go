@@ -35,9 +35,7 @@ func TestLimits(t *testing.T) {
 	refused := func(u *unstructured.Unstructured, want func(error) bool) func(*testing.T) int64 {
 		c := memory.New(memory.Options{})
 		return func(t *testing.T) int64 {
-			if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); !want(err) {
-				t.Errorf("got %v", err)
-			}
+			checktest.ErrorBy(t, want, checktest.Err(c.Create(t.Context(), u, clusterapi.CreateOptions{})))
 			return 0
 		}
 	}
@@ -97,9 +95,7 @@ func TestManagersInTurn(t *testing.T) {
 	want := mustGet(t, c, cms, "ns", "c").GetResourceVersion()
 	for range 3 {
 		for _, got := range []string{apply("one", "a"), apply("two", "b"), update("one"), update("three")} {
-			if got != want {
-				t.Fatalf("the resourceVersion moved from %s to %s", want, got)
-			}
+			checktest.FatalIf(t, got != want, "the resourceVersion moved from %s to %s", want, got)
 		}
 	}
 }
@@ -107,9 +103,7 @@ func TestManagersInTurn(t *testing.T) {
 // A namespace goes in time that grows with what is in it, and no faster.
 func TestNamespaceGoesInLinearTime(t *testing.T) {
 	small, large := deleteNamespace(t, 500), deleteNamespace(t, 4000)
-	if large > 12*small {
-		t.Errorf("500 objects cost %d bytes, 4000 cost %d", small, large)
-	}
+	checktest.FailIf(t, large > 12*small, "500 objects cost %d bytes, 4000 cost %d", small, large)
 }
 
 func deleteNamespace(t *testing.T, n int) uint64 {

@@ -46,10 +46,21 @@ type Options struct {
 	// the kubelet that ends it. By default pods end at once.
 	GracefulPods bool
 
-	// Base is where the cluster starts: a fork of it. A verb that is the first to
-	// touch a kind reads that whole from Base, and what it read is the cluster's
-	// from then on; see the package documentation. Nothing is ever written to Base.
-	// Nil means an empty cluster.
+	// Base makes the cluster a fork: a copy of a live cluster, a recording, another
+	// cluster in memory. Nil means an empty cluster. Nothing is ever written to Base.
+	//
+	// The first verb that touches a kind (Evict touches pods and budgets) reads it
+	// whole from Base, with one List, as [Cluster.Load] would store it: UIDs stay,
+	// resourceVersions are new. CustomResourceDefinitions and Namespaces are read
+	// before any other kind. An error of that read is the verb's error, and the next
+	// verb tries again. Watch and [Cluster.Follow] do not report what is read.
+	//
+	// If the read returns [clusterapi.ErrNotCollected] with a list, these objects
+	// exist, and for others Get, List, Watch, Update, Delete and Evict return that
+	// error; Create and Apply store an object as new. A kind that Base does not serve
+	// has no objects. What went with a namespace, a definition or an owner that was
+	// deleted in the fork goes when its kind is read; an owner of a kind that has not
+	// been read counts as there.
 	Base clusterapi.Reader
 
 	// CheckShared makes [Cluster.CheckShared] find a caller that changes an object that
@@ -65,7 +76,8 @@ type Options struct {
 
 	// Intercept is called around each verb, when not nil. do carries the verb
 	// out; Intercept may call it later, or not at all, or replace its error.
-	// It is how tests inject faults. It may be called from several goroutines
+	// It is how tests inject faults, such as a third Apply of a Deployment that
+	// times out. It may be called from several goroutines
 	// at once.
 	Intercept func(ctx context.Context, call Call, do func(context.Context) error) error
 }

@@ -39,9 +39,7 @@ func TestMerge(t *testing.T) {
 			}
 		}
 		merged := merge(queue)
-		if len(merged) > 2*len(names) {
-			t.Fatalf("%d changes of %d objects", len(merged), len(names))
-		}
+		checktest.FatalIf(t, len(merged) > 2*len(names), "%d changes of %d objects", len(merged), len(names))
 		for _, ch := range merged {
 			name := ch.obj.GetName()
 			if (known[name] == nil) != (ch.kind == clusterapi.Added) {
@@ -52,9 +50,7 @@ func TestMerge(t *testing.T) {
 				delete(known, name)
 			}
 		}
-		if !maps.Equal(known, stored) {
-			t.Fatalf("leads to %v, want %v", known, stored)
-		}
+		checktest.FatalIf(t, !maps.Equal(known, stored), "leads to %v, want %v", known, stored)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -100,7 +101,7 @@ var embeddedKinds = sync.OnceValue(func() map[string]*prepared {
 // it is, else nothing yet.
 func preparedOf(obj *unstructured.Unstructured) *prepared {
 	s, _ := obj.Object["spec"].(map[string]any)
-	if e, ok := embeddedSpecs()[obj.GetName()]; ok && sameMap(e, s) {
+	if e, ok := embeddedSpecs()[obj.GetName()]; ok && objects.SameMap(e, s) {
 		return embeddedKinds()[obj.GetName()]
 	}
 	return &prepared{kinds: make(map[string]*kind)}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Each embedded definition is one that the cluster itself takes, and serves
@@ -16,11 +18,9 @@ func TestOpenShiftDefinitions(t *testing.T) {
 	c := memory.NewOpenShift(memory.Options{})
 	fresh := memory.New(memory.Options{})
 	all, err := c.List(t.Context(), schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, clusterapi.ListOptions{})
-	if err != nil || len(all.Items) < 60 {
-		t.Fatalf("%d definitions, %v", len(all.Items), err)
-	}
+	checktest.FatalIf(t, err != nil || len(all.Items) < 60, "%d definitions, %v", len(all.Items), err)
 	for i := range all.Items {
-		d := clusterapi.WithoutServerFields(&all.Items[i])
+		d := objects.WithoutServerFields(&all.Items[i])
 		if _, err := fresh.Create(t.Context(), d, clusterapi.CreateOptions{}); err != nil {
 			t.Errorf("%s: %v", d.GetName(), err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync/atomic"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -247,12 +248,12 @@ func differingFields(a, b map[string]any) (map[string]any, map[string]any) {
 		am, aok := av.(map[string]any)
 		bm, bok := bv.(map[string]any)
 		switch {
-		case aok && bok && sameMap(am, bm):
+		case aok && bok && objects.SameMap(am, bm):
 		case aok && bok && len(am) > 0 && len(bm) > 0:
 			if av, bv := differingFields(am, bm); len(av) > 0 || len(bv) > 0 {
 				before[name], after[name] = av, bv
 			}
-		case !equal(av, bv):
+		case !objects.Equal(av, bv):
 			before[name], after[name] = av, bv
 		}
 	}

@@ -86,9 +86,7 @@ func TestOwners(t *testing.T) {
 			for seed := range uint64(60) {
 				fast += ownersRun(t, k, who, rand.New(rand.NewPCG(seed, 1)))
 			}
-			if fast < 500 {
-				t.Errorf("%d updates without the field manager, of 900", fast)
-			}
+			checktest.FailIf(t, fast < 500, "%d updates without the field manager, of 900", fast)
 		})
 	}
 }
@@ -130,9 +128,7 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 		managed, owned, ok := k.owners(live, from.Object, obj, a)
 		updated, err := fm.Update(from, to, a.manager)
 		if err != nil {
-			if ok {
-				t.Fatalf("step %d: the field manager refuses: %v", step, err)
-			}
+			checktest.FatalIf(t, ok, "step %d: the field manager refuses: %v", step, err)
 			continue
 		}
 		now := time.Unix(int64(1000+step), 0)

@@ -86,9 +86,7 @@ func removePath(t *testing.T, u *unstructured.Unstructured, path string) {
 		}
 		return false
 	}
-	if !walk(u.Object, path) {
-		t.Fatalf("%s %s has no %s", u.GetKind(), u.GetName(), path)
-	}
+	checktest.FatalIf(t, !walk(u.Object, path), "%s %s has no %s", u.GetKind(), u.GetName(), path)
 }
 
 func TestPayload(t *testing.T) {
@@ -152,9 +150,7 @@ func TestPayload(t *testing.T) {
 				{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 				{Group: "config.openshift.io", Kind: "ClusterOperator"}, {Kind: "ConfigMap"},
 			} {
-				if seen[gk] == 0 {
-					t.Errorf("no %s was applied", gk)
-				}
+				checktest.FailIf(t, seen[gk] == 0, "no %s was applied", gk)
 			}
 			t.Logf("%d objects of %d kinds, %d unknown fields removed", len(byKey), len(seen), removed)
 		})

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Get implements [clusterapi.Reader]. It takes constant time, plus the copy.
@@ -79,7 +80,7 @@ func (k *kind) ref(key types.NamespacedName) ref {
 // does.
 func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	u := inVersion(obj, k.gvk.GroupVersion())
-	if content := k.defaulted(u.Object); !sameMap(content, u.Object) {
+	if content := k.defaulted(u.Object); !objects.SameMap(content, u.Object) {
 		return &unstructured.Unstructured{Object: content}
 	}
 	return u
@@ -154,7 +155,7 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 	revision := strconv.FormatInt(c.revision, 10)
 	c.mu.RUnlock()
 	if over {
-		return nil, "", clusterapi.TooMany(k.gvk, opts.Limit)
+		return nil, "", opts.Exceeded(k.gvk)
 	}
 	return found, revision, partial
 }

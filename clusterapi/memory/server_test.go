@@ -68,9 +68,7 @@ func TestRefusedWrites(t *testing.T) {
 			c := memory.New(memory.Options{})
 			mustApply(t, c, benchDeployment)
 			u := mustApply(t, c, benchConfigMap)
-			if err := tc.write(t.Context(), c, u.DeepCopy()); !tc.want(err) {
-				t.Errorf("got %v", err)
-			}
+			checktest.ErrorBy(t, tc.want, tc.write(t.Context(), c, u.DeepCopy()))
 			list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 			checktest.SameIn(t, "stored (-before +after)", []unstructured.Unstructured{*u}, list.Items)
 		})
@@ -297,18 +295,12 @@ func TestEndedContext(t *testing.T) {
 			c.Delete(ctx, cms, clusterapi.KeyOf(u), clusterapi.DeleteOptions{}), c.Evict(ctx, clusterapi.KeyOf(u), clusterapi.EvictOptions{})}
 	}
 	for _, err := range verbs(ended) {
-		if err != context.Canceled {
-			t.Errorf("got %v, want the context's error", err)
-		}
+		checktest.FailIf(t, err != context.Canceled, "got %v, want the context's error", err)
 	}
-	if calls != 0 {
-		t.Errorf("the interceptor was called %d times", calls)
-	}
+	checktest.FailIf(t, calls != 0, "the interceptor was called %d times", calls)
 	ctx = ended // it ends while the interceptor has the call
 	for _, err := range verbs(t.Context()) {
-		if err != context.Canceled {
-			t.Errorf("got %v, want the context's error", err)
-		}
+		checktest.FailIf(t, err != context.Canceled, "got %v, want the context's error", err)
 	}
 	for e, err := range c.Watch(ended, cms, clusterapi.ListOptions{}) {
 		t.Errorf("got %v, %v from a watch whose context had ended", e, err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // entry is one stored state of an object. It is never changed; only what
@@ -99,7 +100,7 @@ func (e *entry) remember(a application) {
 func (e *entry) isResultOf(a application) bool {
 	list := e.applied.Load()
 	return list != nil && slices.ContainsFunc(*list, func(o application) bool {
-		return o.manager == a.manager && equal(o.content, a.content)
+		return o.manager == a.manager && objects.Equal(o.content, a.content)
 	})
 }
 

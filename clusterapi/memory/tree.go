@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // copyTree deep-copies what a caller passed. Go numbers of all kinds become
@@ -25,7 +25,7 @@ func copyTree(v, stored any, path string) (any, error) {
 			return nil, nil
 		}
 		old, _ := stored.(map[string]any)
-		if old != nil && sameMap(v, old) {
+		if old != nil && objects.SameMap(v, old) {
 			return v, nil
 		}
 		out := make(map[string]any, len(v))
@@ -208,55 +208,10 @@ func same(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && sameMap(a, b)
+		return ok && objects.SameMap(a, b)
 	case []any:
 		b, ok := b.([]any)
 		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 	}
 	return a == b
-}
-
-// equal compares JSON trees.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		if sameMap(a, b) {
-			return true
-		}
-		for k, av := range a {
-			bv, ok := b[k]
-			if !ok || !equal(av, bv) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		if len(a) > 0 && &a[0] == &b[0] {
-			return true
-		}
-		for i := range a {
-			if !equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	switch b.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return a == b
-}
-
-// sameMap reports whether two maps are one.
-func sameMap(a, b map[string]any) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

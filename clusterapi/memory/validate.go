@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // validateClusterVersion is the default of [Options].Validate. It takes all other
@@ -48,7 +49,7 @@ func changed(old, new *unstructured.Unstructured, fields ...string) bool {
 	}
 	a, _, _ := unstructured.NestedFieldNoCopy(old.Object, fields...)
 	b, _, _ := unstructured.NestedFieldNoCopy(new.Object, fields...)
-	return !equal(a, b)
+	return !objects.Equal(a, b)
 }
 
 func validateUpdate(path *field.Path, u *configv1.Update) field.ErrorList {

@@ -51,9 +51,7 @@ func TestSlowWatcher(t *testing.T) {
 		want[fmt.Sprintf("o%d", i)] = fmt.Sprint(rounds - 1)
 	}
 	checktest.Same(t, want, seen)
-	if events > 1100 {
-		t.Errorf("%d events waited; changes of one object were not merged", events)
-	}
+	checktest.FailIf(t, events > 1100, "%d events waited; changes of one object were not merged", events)
 }
 
 // Whatever is written while a consumer sleeps, its events lead from what it
@@ -94,14 +92,11 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 				apply(t, c, "last", "yes", 0)
 				continue
 			case clusterapi.Added, clusterapi.Modified:
-				if known == (e.Type == clusterapi.Added) {
-					t.Fatalf("%s %s, known before: %t", e.Type, name, known)
-				}
+				checktest.FatalIf(t, known == (e.Type == clusterapi.Added),
+					"%s %s, known before: %t", e.Type, name, known)
 				seen[name] = e.Object.GetResourceVersion()
 			case clusterapi.Deleted:
-				if !known {
-					t.Fatalf("Deleted %s, which was not known", name)
-				}
+				checktest.FatalIf(t, !known, "Deleted %s, which was not known", name)
 				delete(seen, name)
 			}
 			if name == "last" {
@@ -154,7 +149,5 @@ func TestWatchFails(t *testing.T) {
 	for _, err := range c.Watch(t.Context(), cms, clusterapi.ListOptions{}) {
 		errs = append(errs, err)
 	}
-	if len(errs) != 1 || errs[0] != boom {
-		t.Errorf("got %v, want the one error of the interceptor", errs)
-	}
+	checktest.FailIf(t, len(errs) != 1 || errs[0] != boom, "got %v, want the one error of the interceptor", errs)
 }

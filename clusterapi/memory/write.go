@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Create implements [clusterapi.Writer]. A kind with a status subresource is
@@ -398,7 +399,7 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		}
 		in := &unstructured.Unstructured{}
 		in.Object, _ = content.(map[string]any)
-		if live != nil && metadata(in) != nil && sameMap(metadata(in), metadata(live.obj)) {
+		if live != nil && metadata(in) != nil && objects.SameMap(metadata(in), metadata(live.obj)) {
 			in = withMetadata(in, func(map[string]any) {}) // which the verbs change
 		}
 		if err := c.place(k, in); err != nil {

@@ -60,9 +60,7 @@ func TestNoChangeMovesNothing(t *testing.T) {
 		return u.GetResourceVersion()
 	}
 	revision := apply("other", other)
-	if revision == u.GetResourceVersion() {
-		t.Fatal("a change did not move the resourceVersion")
-	}
+	checktest.FatalIf(t, revision == u.GetResourceVersion(), "a change did not move the resourceVersion")
 	for range 2 {
 		clock.SetTime(clock.Now().Add(time.Minute))
 		for manager, text := range map[string]string{"other": other, "test": benchDeployment} {
@@ -116,9 +114,7 @@ func TestDeterministic(t *testing.T) {
 	for _, o := range first {
 		m := o.(map[string]any)["metadata"].(map[string]any)
 		for _, id := range []string{m["uid"].(string), m["resourceVersion"].(string), m["name"].(string) + "/name"} {
-			if seen[id] {
-				t.Errorf("%s occurs twice", id)
-			}
+			checktest.FailIf(t, seen[id], "%s occurs twice", id)
 			seen[id] = true
 		}
 	}
@@ -184,18 +180,14 @@ func TestValidateHook(t *testing.T) {
 		return nil
 	}})
 	mustApply(t, c, benchConfigMap)
-	if old != nil || new.GetName() != "config" {
-		t.Errorf("for a new object: %v, %v", old, new)
-	}
+	checktest.FailIf(t, old != nil || new.GetName() != "config", "for a new object: %v, %v", old, new)
 	refuse = true
 	u := object(t, benchConfigMap)
 	u.Object["data"] = map[string]any{"changed": "x"}
 	if _, err := c.Apply(t.Context(), u, manager); err != boom {
 		t.Errorf("got %v, want the hook's error", err)
 	}
-	if old == nil {
-		t.Error("for a changed object old is nil")
-	}
+	checktest.FailIf(t, old == nil, "for a changed object old is nil")
 	got := mustGet(t, c, u.GroupVersionKind(), "example", "config")
 	checktest.SameIn(t, "the refused write was stored", object(t, benchConfigMap).Object["data"], got.Object["data"])
 }
@@ -211,17 +203,14 @@ items:
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: e, namespace: ns, uid: given}}
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}}
 `))
-	if err == nil {
-		t.Fatal("three items that cannot be stored were no error")
-	}
+	checktest.FatalIf(t, err == nil, "three items that cannot be stored were no error")
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	u := mustGet(t, c, gvk, "ns", "d")
 	want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, uid: given, generation: 7, resourceVersion: "1", creationTimestamp: "2020-01-01T00:00:00Z"}, spec: {replicas: 1, unknown: x}, status: {replicas: 1}}`)
 	checktest.SameIn(t, "stored", want.Object, u.Object)
 	list, err := c.List(t.Context(), gvk, clusterapi.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		t.Errorf("%d objects are stored (%v), want 1", len(list.Items), err)
-	}
+	checktest.FailIf(t, err != nil || len(list.Items) != 1,
+		"%d objects are stored (%v), want 1", len(list.Items), err)
 	for _, write := range []func() (*unstructured.Unstructured, error){
 		func() (*unstructured.Unstructured, error) {
 			return c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestAwait: it returns what the function does, an error for a panic and for a
@@ -49,9 +50,7 @@ func TestWithClock(t *testing.T) {
 	c := testclock.NewFakeClock(time.Unix(0, 0))
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithClock(t.Context(), c), time.Hour)
 	defer cancel()
-	if ctx.Err() != nil {
-		t.Fatal(ctx.Err())
-	}
+	checktest.FatalIf(t, ctx.Err() != nil, "%v", ctx.Err())
 	c.Step(time.Hour)
 	<-ctx.Done()
 	if ctx := t.Context(); reconcile.WithClock(ctx, nil) != ctx {

@@ -321,7 +321,5 @@ func TestHostsDoTheSame(t *testing.T) {
 			break
 		}
 	}
-	if lines < 300*80 {
-		t.Errorf("only %d lines", lines)
-	}
+	checktest.FailIf(t, lines < 300*80, "only %d lines", lines)
 }

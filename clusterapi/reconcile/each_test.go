@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestEach(t *testing.T) {
@@ -40,9 +41,8 @@ func TestEachBeginsNothingAfterAnError(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if !errors.Is(err, failed) || calls.Load() != 2 {
-			t.Errorf("%v after %d calls, want %v after 2", err, calls.Load(), failed)
-		}
+		checktest.FailIf(t, !errors.Is(err, failed) || calls.Load() != 2,
+			"%v after %d calls, want %v after 2", err, calls.Load(), failed)
 	})
 }
 

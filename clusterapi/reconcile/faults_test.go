@@ -38,15 +38,11 @@ func TestSameSeedSameRun(t *testing.T) {
 	for _, order := range []reconcile.Order{reconcile.InOrder, reconcile.Random} {
 		o := reconcile.VirtualOptions{Faults: harsh, Order: order, Latency: reconcile.Latency{Watch: time.Second}}
 		first, faults, err := play(1, o)
-		if err != nil || len(faults) == 0 {
-			t.Fatalf("%d faults, %v", len(faults), err)
-		}
+		checktest.FatalIf(t, err != nil || len(faults) == 0, "%d faults, %v", len(faults), err)
 		again, _, _ := play(1, o)
 		checktest.SameIn(t, "the same seed made another run (-first +second)", first, again)
 		other, _, _ := play(2, o)
-		if cmp.Equal(first, other) {
-			t.Error("another seed made the same run")
-		}
+		checktest.FailIf(t, cmp.Equal(first, other), "another seed made the same run")
 	}
 }
 
@@ -124,9 +120,8 @@ func TestFaultsOfCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := one(t, c.faults, write)
 			w.run(t, time.Millisecond)
-			if len(w.log) == 0 || !slices.Contains(c.want, w.log[0]) {
-				t.Errorf("log %q, want one of %q", w.log, c.want)
-			}
+			checktest.FailIf(t, len(w.log) == 0 || !slices.Contains(c.want, w.log[0]),
+				"log %q, want one of %q", w.log, c.want)
 			if fired := len(w.Faults()) > 0; fired != (c.name != "others") {
 				t.Errorf("faults %q", w.Faults())
 			}
@@ -162,9 +157,7 @@ func TestFaultsOfEvents(t *testing.T) {
 			w.put(t, "a", "3")
 			w.remove(t, "a")
 			w.run(t, time.Minute)
-			if !c.check(w.log) {
-				t.Errorf("log %q", w.log)
-			}
+			checktest.FailIf(t, !c.check(w.log), "log %q", w.log)
 		})
 	}
 }

@@ -149,9 +149,8 @@ func TestJobsOfOneIDDoNotOverlap(t *testing.T) {
 			}
 			return res, nil
 		}}, "k"))
-		if most.Load() != 1 || starts.Load() < 5 {
-			t.Errorf("%d at a time, %d starts", most.Load(), starts.Load())
-		}
+		checktest.FailIf(t, most.Load() != 1 || starts.Load() < 5,
+			"%d at a time, %d starts", most.Load(), starts.Load())
 	})
 }
 
@@ -163,9 +162,7 @@ func TestCallbacksDoNotOverlapLooks(t *testing.T) {
 				var looks, callbacks, overlaps, calls atomic.Int64
 				callback := func() []reconcile.Wake {
 					calls.Add(1)
-					if callbacks.Add(1) > 1 {
-						t.Error("two callbacks at a time")
-					}
+					checktest.FailIf(t, callbacks.Add(1) > 1, "two callbacks at a time")
 					if looks.Load() > 0 {
 						overlaps.Add(1)
 					}
@@ -209,8 +206,6 @@ func TestSleepOutsideOfADriver(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := reconcile.Sleep(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		checktest.ErrorIs(t, context.DeadlineExceeded, reconcile.Sleep(ctx, time.Minute))
 	})
 }

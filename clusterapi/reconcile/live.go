@@ -103,7 +103,7 @@ func addAll(core *core, o Options, unwatched bool, processes []Process) error {
 
 // begin makes ctx, as reconcilers and jobs get it, the context of the host.
 func (l *live) begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = clusterapi.WithoutRetries(context.WithValue(ctx, clockKey{}, l.o.Clock))
+	ctx = options.Once(context.WithValue(ctx, clockKey{}, l.o.Clock))
 	ctx, cancel := context.WithCancel(ctx)
 	l.ctx = ctx
 	return ctx, cancel

@@ -224,9 +224,7 @@ func TestKeysAreResynced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLog()
 			drive(t, reconcile.Options{Resync: tc.resync}, 25*time.Minute, at(rec{name: "r", look: looks(l, "")}, "a"))
-			if diff := cmp.Diff(tc.want, l.take()); diff != "" {
-				t.Errorf("Resync %s (-want +got):\n%s", tc.resync, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("Resync %s", tc.resync), tc.want, l.take())
 		})
 	}
 }
@@ -276,9 +274,8 @@ func TestAFailingKeyDoesNotStarveOthers(t *testing.T) {
 			return look(c, q)
 		}
 		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{}, process(at(r, names...))))
-		if looked["good"] < 500 || looked["better"] < 500 || looked["bad7"] == 0 {
-			t.Errorf("looks: %v", looked)
-		}
+		checktest.FailIf(t, looked["good"] < 500 || looked["better"] < 500 || looked["bad7"] == 0,
+			"looks: %v", looked)
 	})
 }
 
@@ -317,9 +314,7 @@ func TestWorkers(t *testing.T) {
 				for s := range got {
 					all = append(all, s)
 				}
-				if s := strings.Join(all, " "); s != tc.want {
-					t.Errorf("got %s, want %s", s, tc.want)
-				}
+				checktest.Equal(t, tc.want, strings.Join(all, " "), "looks")
 			})
 		})
 	}
@@ -370,9 +365,8 @@ func TestCallsHaveDeadlines(t *testing.T) {
 						call := func(ctx context.Context) {
 							if err := tc.call(ctx, api); err != nil && ctx.Err() == nil {
 								l.add("%v", err)
-								if !errors.Is(err, context.DeadlineExceeded) {
-									t.Errorf("%v is not a deadline", err)
-								}
+								checktest.FailIf(t, !errors.Is(err, context.DeadlineExceeded),
+									"%v is not a deadline", err)
 							}
 						}
 						return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -390,9 +384,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 					defer cancel()
 					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: reconcile.Never}
 					checktest.OK(t, reconcile.Run(ctx, o, p))
-					if got := strings.Join(l.take(), "\n"); got != tc.want {
-						t.Errorf("got  %s\nwant %s", got, tc.want)
-					}
+					checktest.Equal(t, tc.want, strings.Join(l.take(), "\n"), "log")
 				})
 			})
 		}
@@ -452,9 +444,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 			}}, "a"))
 		time.Sleep(time.Minute)
 		stop()
-		if n := ended.Load(); n != 2 {
-			t.Errorf("%d of 2 had ended when Run returned", n)
-		}
+		checktest.Equal(t, int64(2), ended.Load(), "ended when Run returned")
 		if lines := l.take(); lines != nil {
 			t.Errorf("events %v", lines)
 		}
@@ -521,12 +511,10 @@ func TestPanicsAreErrors(t *testing.T) {
 					}}, time.Second,
 						at(bad, "a"), rec{name: "good", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
 					got := events.take()
-					if len(got) == 0 || !strings.HasPrefix(got[0], "0s "+tc.want) {
-						t.Errorf("events %q, want first %s", got, tc.want)
-					}
-					if how == "panic" && !strings.Contains(stack, "live_test.go") {
-						t.Errorf("the stack does not say where: %s", stack)
-					}
+					checktest.FailIf(t, len(got) == 0 || !strings.HasPrefix(got[0], "0s "+tc.want),
+						"events %q, want first %s", got, tc.want)
+					checktest.FailIf(t, how == "panic" && !strings.Contains(stack, "live_test.go"),
+						"the stack does not say where: %s", stack)
 					checktest.SameIn(t, "the other reconciler", []string{"0s a ->1", "0s b ->1", "0s look a", "0s look b"}, l.take())
 				})
 			})
@@ -557,9 +545,7 @@ func TestPanicsAreErrors(t *testing.T) {
 				n++
 				return reconcile.Result{}, errTest
 			}}, "a"))
-			if n < 5 {
-				t.Errorf("%d looks", n)
-			}
+			checktest.FailIf(t, n < 5, "%d looks", n)
 		})
 	})
 	t.Run("backend", func(t *testing.T) {
@@ -634,9 +620,8 @@ func TestOptionalInterfacesStay(t *testing.T) {
 			_, watches := given.(clusterapi.Watcher)
 			_, follows := given.(clusterapi.Follower)
 			_, shared := given.(clusterapi.Shared)
-			if watches != tc.watches || follows != tc.follows || !shared {
-				t.Errorf("Watcher %v, Follower %v, Shared %v", watches, follows, shared)
-			}
+			checktest.FailIf(t, watches != tc.watches || follows != tc.follows || !shared,
+				"Watcher %v, Follower %v, Shared %v", watches, follows, shared)
 		})
 	}
 }
@@ -673,9 +658,7 @@ func TestAnotherClock(t *testing.T) {
 		return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			looked <- r.Now
 			_, err := api.Get(ctx, configMaps, types.NamespacedName{Name: "a"})
-			if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-				t.Errorf("got %v", err)
-			}
+			checktest.FailIf(t, !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil, "got %v", err)
 			return reconcile.Result{At: r.Now.Add(time.Hour)}, nil
 		}}, "a")}
 	}}

@@ -180,9 +180,7 @@ func TestFoldsSeeAChangeFirst(t *testing.T) {
 			put(t, api, fmt.Sprint("a", i), "2")
 			synctest.Wait()
 		}
-		if n != 40 {
-			t.Errorf("%d changes", n)
-		}
+		checktest.FailIf(t, n != 40, "%d changes", n)
 	})
 }
 
@@ -303,9 +301,8 @@ func TestAKindThatIsNotServed(t *testing.T) {
 				stop := begin(t, reconcile.Options{API: hide(api), Observe: func(e clusterapi.Event) {
 					a := e.Data.(*reconcile.Attempt)
 					l.add("%s %s", e.Type, a.Watch)
-					if e.Type == reconcile.EventNotServed && a.Retry.Sub(e.Time) != time.Minute {
-						t.Errorf("tried again at %s, %s after the event", a.Retry, a.Retry.Sub(e.Time))
-					}
+					checktest.FailIf(t, e.Type == reconcile.EventNotServed && a.Retry.Sub(e.Time) != time.Minute,
+						"tried again at %s, %s after the event", a.Retry, a.Retry.Sub(e.Time))
 				}, Resync: reconcile.Never}, at(r, "k"))
 				defer stop()
 				time.Sleep(10*time.Minute + time.Second)

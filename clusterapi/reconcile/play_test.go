@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A process runs while act waits, in virtual time and live, and ends with it.
@@ -42,16 +43,13 @@ func TestPlay(t *testing.T) {
 				}
 				return enough
 			}, process)
-			if !errors.Is(err, enough) {
-				t.Error(err)
-			}
+			checktest.FailIf(t, !errors.Is(err, enough), "%v", err)
 			before := looks.Load()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			err = reconcile.Play(ctx, o, func(_ context.Context, wait func(time.Duration) error) error { return wait(time.Hour) })
-			if !errors.Is(err, context.Canceled) || looks.Load() != before {
-				t.Errorf("%v; %d looks after the end", err, looks.Load()-before)
-			}
+			checktest.FailIf(t, !errors.Is(err, context.Canceled) || looks.Load() != before,
+				"%v; %d looks after the end", err, looks.Load()-before)
 		})
 	}
 }

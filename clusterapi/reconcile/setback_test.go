@@ -102,13 +102,9 @@ func TestLateByAMinute(t *testing.T) {
 					drive(t, o, 2*time.Hour+time.Second, at(r, "a"))
 					mark()
 					for i, gap := range gaps {
-						if gap > longest {
-							t.Errorf("gap %d is %s, want at most %s", i, gap, longest)
-						}
+						checktest.FailIf(t, gap > longest, "gap %d is %s, want at most %s", i, gap, longest)
 					}
-					if len(gaps) < 10 {
-						t.Errorf("only %d looks", len(gaps))
-					}
+					checktest.FailIf(t, len(gaps) < 10, "only %d looks", len(gaps))
 				})
 			})
 		}
@@ -132,13 +128,9 @@ func TestSyncClockSetBack(t *testing.T) {
 		}
 		for i, line := range l.take() {
 			since, err := time.ParseDuration(strings.Fields(line)[0])
-			if err != nil || since > time.Duration(i)*6*time.Minute {
-				t.Errorf("look %d: %s, %v", i, line, err)
-			}
+			checktest.FailIf(t, err != nil || since > time.Duration(i)*6*time.Minute, "look %d: %s, %v", i, line, err)
 			looks = i + 1
 		}
-		if looks < 4 {
-			t.Errorf("%d looks", looks)
-		}
+		checktest.FailIf(t, looks < 4, "%d looks", looks)
 	})
 }

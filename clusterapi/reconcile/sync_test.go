@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // syncing is a Syncer with the log of its reconcilers.
@@ -38,9 +38,7 @@ func (s syncing) sync() []string {
 
 func expect(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	checktest.SameIn(t, what, want, got)
 }
 
 func TestSync(t *testing.T) {
@@ -125,9 +123,7 @@ func TestSyncReportsErrors(t *testing.T) {
 			"r a: no luck; r b: busy; r c: "+conflict, "after 1ns")
 		delete(fails, "c")
 		_, err := s.Sync(t.Context())
-		if !errors.Is(err, errTest) || apierrors.IsTooManyRequests(err) {
-			t.Errorf("second: %v", err)
-		}
+		checktest.FailIf(t, !errors.Is(err, errTest) || apierrors.IsTooManyRequests(err), "second: %v", err)
 		expect(t, "second", l.take(), "0s look a", "0s look c")
 		clear(fails)
 		expect(t, "third", s.sync(), "0s look a", "after 30s")
@@ -182,9 +178,7 @@ func TestSyncGoesOnWhereItWasCut(t *testing.T) {
 		}
 		expect(t, "first", sorted(l.take()), "0s 1 begins", "0s look jobs", "0s look looks", "10s 1 ends")
 		after, err = s.Sync(t.Context())
-		if err != nil || after != 0 {
-			t.Errorf("second: after %s, %v", after, err)
-		}
+		checktest.FailIf(t, err != nil || after != 0, "second: after %s, %v", after, err)
 		expect(t, "second", sorted(l.take()), "10s 1 begins", "10s look jobs", "10s look looks", "1m10s 1 done: whole, <nil>", "1m10s 1 ends")
 	})
 }

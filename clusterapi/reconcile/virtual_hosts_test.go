@@ -80,9 +80,7 @@ func TestVirtualObserverPanics(t *testing.T) {
 		return []reconcile.Reconciler{write(w, api)}
 	}})
 	defer func() {
-		if x := recover(); x != "observer" {
-			t.Errorf("recovered %v", x)
-		}
+		checktest.Equal(t, "observer", recover(), "recovered")
 	}()
 	w.run(t, time.Second)
 	t.Error("the run went on")

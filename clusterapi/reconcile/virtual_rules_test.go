@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A process that is down, or has not begun, cannot crash: one instance begins.
@@ -89,9 +90,7 @@ func TestVirtualAnIDThatCannotBeCompared(t *testing.T) {
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: []int{1}}}}, nil
 		}}))
 	w.run(t, time.Millisecond)
-	if len(told) != 1 || !strings.Contains(told[0].Error(), "cannot be compared") {
-		t.Errorf("told %v", told)
-	}
+	checktest.FailIf(t, len(told) != 1 || !strings.Contains(told[0].Error(), "cannot be compared"), "told %v", told)
 }
 
 // What a job reports comes in order, its end last, in whatever order else

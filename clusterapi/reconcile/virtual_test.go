@@ -122,9 +122,7 @@ func TestVirtualTime(t *testing.T) {
 	// At 0s b is due earlier than a's wake asks for; later it is woken before
 	// its time, and what it says then replaces the look at 2m.
 	w.check(t, "0s a 0s", "0s b 0s", "1m0s a 1m0s", "1m30s b 1m30s", "2m0s a 2m0s")
-	if !w.Now().Equal(start.Add(2 * time.Minute)) {
-		t.Errorf("now = %v", w.Now())
-	}
+	checktest.FailIf(t, !w.Now().Equal(start.Add(2*time.Minute)), "now = %v", w.Now())
 }
 
 func TestVirtualPastAndZero(t *testing.T) {
@@ -427,9 +425,7 @@ func TestVirtualManyKeysAtOnce(t *testing.T) {
 		return reconcile.Result{}, nil
 	}}))
 	w.run(t, time.Minute)
-	if n != len(keys) {
-		t.Errorf("%d looks at %d keys", n, len(keys))
-	}
+	checktest.FailIf(t, n != len(keys), "%d looks at %d keys", n, len(keys))
 }
 
 func TestRunWhile(t *testing.T) {
@@ -443,9 +439,7 @@ func TestRunWhile(t *testing.T) {
 	if err := w.RunWhile(time.Minute, func() bool { return n < 5 }); err != nil || n != 5 {
 		t.Errorf("RunWhile = %v after %d looks", err, n)
 	}
-	if err := w.RunWhile(time.Minute, func() bool { return true }); !errors.Is(err, reconcile.ErrLimit) {
-		t.Errorf("RunWhile = %v, want ErrLimit", err)
-	}
+	checktest.ErrorIs(t, reconcile.ErrLimit, w.RunWhile(time.Minute, func() bool { return true }))
 }
 
 func TestClock(t *testing.T) {
@@ -453,9 +447,7 @@ func TestClock(t *testing.T) {
 	timer := w.clock.AfterFunc(time.Minute, func() { w.say("first") })
 	stopped := w.clock.AfterFunc(time.Minute, func() { w.say("never") })
 	w.clock.AfterFunc(30*time.Second, func() { timer.Reset(time.Minute) })
-	if !stopped.Stop() || stopped.Stop() {
-		t.Error("Stop does not tell whether the timer was running")
-	}
+	checktest.FailIf(t, !stopped.Stop() || stopped.Stop(), "Stop does not tell whether the timer was running")
 	w.run(t, 5*time.Minute)
 	w.check(t, "1m30s first")
 	for what, wait := range map[string]func(){
@@ -467,9 +459,7 @@ func TestClock(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s did not panic", what)
-				}
+				checktest.FailIf(t, recover() == nil, "%s did not panic", what)
 			}()
 			wait()
 		}()

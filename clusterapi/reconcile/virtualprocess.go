@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -45,7 +46,7 @@ func (p *vprocess) begin() {
 	p.starts++
 	h := &life{v: v, p: p, streams: make(map[schema.GroupKind][]*stream)}
 	ctx := context.WithValue(context.Background(), driverKey{}, waiter(v))
-	h.ctx, h.cancel = context.WithCancel(clusterapi.WithoutRetries(ctx))
+	h.ctx, h.cancel = context.WithCancel(options.Once(ctx))
 	h.core = &core{host: h, resync: v.o.Resync, seed: v.o.Seed}
 	h.core.sources = sources{host: h, api: v.o.Cluster, byID: make(map[watchID][]*source)}
 	p.life = h

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // read returns an object that must not be changed, as stored and as a T; nil if
@@ -42,7 +43,7 @@ func change[T any, P interface {
 	after := P(before).DeepCopyObject().(P)
 	f(after)
 	u := &unstructured.Unstructured{Object: o.Unstructured().Object}
-	changed, err := clusterapi.Overlay(u, P(before), after, status)
+	changed, err := objects.Overlay(u, P(before), after, status)
 	if err != nil || !changed {
 		return o, err
 	}

@@ -17,9 +17,7 @@ func TestLimits(t *testing.T) {
 	refused := func(t *testing.T, err error, limit string) {
 		t.Helper()
 		var e *timeline.LimitError
-		if !errors.As(err, &e) || e.Limit != limit {
-			t.Errorf("%v does not name %s", err, limit)
-		}
+		checktest.FailIf(t, !errors.As(err, &e) || e.Limit != limit, "%v does not name %s", err, limit)
 	}
 	lanes := func(n int) *timeline.Timeline {
 		tl := &timeline.Timeline{}
@@ -44,9 +42,8 @@ func TestLimits(t *testing.T) {
 			}
 			tl, err := r.Timeline()
 			refused(t, err, "Options.MaxEntries")
-			if len(tl.Entries) != 100_000 || tl.Omitted != 1 {
-				t.Errorf("%d entries, %d left out", len(tl.Entries), tl.Omitted)
-			}
+			checktest.FailIf(t, len(tl.Entries) != 100_000 || tl.Omitted != 1,
+				"%d entries, %d left out", len(tl.Entries), tl.Omitted)
 			return 0
 		}},
 		{Limit: "text of a recorded entry", Default: 4 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
@@ -55,9 +52,7 @@ func TestLimits(t *testing.T) {
 			r.Add(timeline.Entry{Lane: timeline.Lane{Group: long, Name: long}, Start: at(0), Phase: long, Text: long})
 			e := recorded(t, r).Entries[0]
 			for _, s := range []string{e.Lane.Group, e.Lane.Name, e.Phase, e.Text} {
-				if len(s) > 4<<10 || !strings.HasSuffix(s, " more bytes)") {
-					t.Errorf("%d bytes", len(s))
-				}
+				checktest.FailIf(t, len(s) > 4<<10 || !strings.HasSuffix(s, " more bytes)"), "%d bytes", len(s))
 			}
 			return 0
 		}},

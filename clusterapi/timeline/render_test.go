@@ -124,12 +124,8 @@ func TestFoldBounds(t *testing.T) {
 		textOf(t, tl, timeline.TextOptions{}), svgOf(t, tl, timeline.SVGOptions{}),
 	} {
 		checktest.Has(t, form, "worker-699", "worker-1399")
-		if strings.Contains(form, "worker-698") {
-			t.Errorf("nothing is folded:\n%.1000s", form)
-		}
-		if len(form) > 200<<10 {
-			t.Errorf("%d bytes", len(form))
-		}
+		checktest.FailIf(t, strings.Contains(form, "worker-698"), "nothing is folded:\n%.1000s", form)
+		checktest.FailIf(t, len(form) > 200<<10, "%d bytes", len(form))
 	}
 }
 
@@ -170,8 +166,6 @@ func TestFormErrors(t *testing.T) {
 		"full":       fine.WriteText(full, timeline.TextOptions{}),
 		"full (svg)": wrapped(fine.WriteSVG(full, timeline.SVGOptions{Width: math.MaxInt32}), "svg"),
 	} {
-		if err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		checktest.FailIf(t, err == nil || err.Error() != want, "got %v, want %s", err, want)
 	}
 }

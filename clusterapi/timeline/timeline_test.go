@@ -176,15 +176,11 @@ func TestRecorderLimit(t *testing.T) {
 
 func TestEntry(t *testing.T) {
 	e := timeline.Entry{Start: at(0)}
-	if !e.Open() || e.Duration() != 0 {
-		t.Error("an entry without an end goes on")
-	}
+	checktest.FailIf(t, !e.Open() || e.Duration() != 0, "an entry without an end goes on")
 	if e.End = at(3); e.Open() || e.Duration() != 3*time.Second {
 		t.Error("an entry with an end has a duration")
 	}
 	for want, lane := range map[string]timeline.Lane{"": {}, "g": {Group: "g"}, "n": {Name: "n"}, "g/n": {Group: "g", Name: "n"}} {
-		if got := lane.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		checktest.Equal(t, want, lane.String(), "String")
 	}
 }

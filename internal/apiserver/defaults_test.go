@@ -82,9 +82,7 @@ func TestAllocated(t *testing.T) {
 		{daemonSet, "metadata.annotations.a", false},
 		{schema.GroupKind{Group: "example.io", Kind: "Service"}, "spec.clusterIP", false},
 	} {
-		if got := apiserver.Allocated(tt.kind, tt.path); got != tt.want {
-			t.Errorf("%s %s: %t", tt.kind, tt.path, got)
-		}
+		checktest.Equal(t, tt.want, apiserver.Allocated(tt.kind, tt.path), "%s %s", tt.kind, tt.path)
 	}
 }
 

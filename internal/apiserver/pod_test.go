@@ -58,8 +58,6 @@ func TestPullPolicy(t *testing.T) {
 	} {
 		got := apiserver.Fill(parse(t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: "`+image+`"}]}}`))
 		containers := got.Object["spec"].(map[string]any)["containers"].([]any)
-		if policy := containers[0].(map[string]any)["imagePullPolicy"]; policy != want {
-			t.Errorf("%q: %v, want %s", image, policy, want)
-		}
+		checktest.Equal[any](t, want, containers[0].(map[string]any)["imagePullPolicy"], "%q", image)
 	}
 }

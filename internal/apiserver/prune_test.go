@@ -97,7 +97,5 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.version, tt.more, got)
 		}
 	}
-	if apiserver.Of(nil, "v1") != nil {
-		t.Error("a schema of nothing")
-	}
+	checktest.FailIf(t, apiserver.Of(nil, "v1") != nil, "a schema of nothing")
 }

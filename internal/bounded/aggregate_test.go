@@ -16,9 +16,8 @@ func TestAggregate(t *testing.T) {
 		"b":      {b, errors.New("b")},
 	} {
 		err := bounded.Aggregate(errs)
-		if err.Error() != want || !errors.Is(err, errs[len(errs)-1]) {
-			t.Errorf("%v: %q, want %q", errs, err, want)
-		}
+		checktest.FailIf(t, err.Error() != want || !errors.Is(err, errs[len(errs)-1]),
+			"%v: %q, want %q", errs, err, want)
 	}
 	checktest.Good(t, bounded.Aggregate(nil))
 }

@@ -39,15 +39,9 @@ func TestTextStaysWithinItsLimit(t *testing.T) {
 		text := rapid.String().Draw(t, "text")
 		limit := rapid.IntRange(0, 60).Draw(t, "limit")
 		got := bounded.Text(text, limit)
-		if len(got) > limit {
-			t.Fatalf("%d bytes, limit %d: %q", len(got), limit, got)
-		}
-		if !utf8.ValidString(got) {
-			t.Fatalf("a character is cut in two: %q", got)
-		}
-		if len(text) <= limit && got != text {
-			t.Fatalf("%q fits, got %q", text, got)
-		}
+		checktest.FatalIf(t, len(got) > limit, "%d bytes, limit %d: %q", len(got), limit, got)
+		checktest.FatalIf(t, !utf8.ValidString(got), "a character is cut in two: %q", got)
+		checktest.FatalIf(t, len(text) <= limit && got != text, "%q fits, got %q", text, got)
 	})
 }
 
@@ -75,9 +69,7 @@ func TestJoinStaysWithinItsLimit(t *testing.T) {
 		items := rapid.SliceOf(rapid.String()).Draw(t, "items")
 		limit := rapid.IntRange(0, 60).Draw(t, "limit")
 		got := bounded.Join(items, ", ", limit)
-		if len(got) > limit {
-			t.Fatalf("%d bytes, limit %d: %q", len(got), limit, got)
-		}
+		checktest.FatalIf(t, len(got) > limit, "%d bytes, limit %d: %q", len(got), limit, got)
 		if whole := strings.Join(items, ", "); len(whole) <= limit && got != whole {
 			t.Fatalf("%q fits, got %q", whole, got)
 		}

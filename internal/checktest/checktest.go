@@ -111,6 +111,32 @@ func Fails(t T, err error, format string, args ...any) {
 	}
 }
 
+// FailIf fails the test, which continues, if something is wrong. The format and its
+// arguments say what.
+func FailIf(t T, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
+}
+
+// FatalIf ends the test if something is wrong. The format and its arguments say what.
+func FatalIf(t T, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Fatal(fmt.Sprintf(format, args...))
+	}
+}
+
+// ErrorBy fails the test, which continues, if a predicate such as apierrors.IsNotFound
+// does not recognise an error.
+func ErrorBy(t T, recognises func(error) bool, err error) {
+	t.Helper()
+	if !recognises(err) {
+		t.Errorf("unexpected error: %v", err)
+	}
+}
+
 // Has fails the test, which continues, for each wanted text that another lacks.
 func Has(t T, text string, wanted ...string) {
 	t.Helper()

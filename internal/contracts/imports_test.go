@@ -95,9 +95,7 @@ func TestImportsRunDownward(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"", "runlevel", "preconditions", "graph", "manifest", "signature", "mcp", "olm", "upgradeconfig", "clusterapi", "internal"} {
-		if !seen[want] {
-			t.Errorf("no package %q was looked at", want)
-		}
+		checktest.FailIf(t, !seen[want], "no package %q was looked at", want)
 	}
 }
 
@@ -196,14 +194,11 @@ func top(p string) string {
 func TestVerifyingLinksNoKubernetes(t *testing.T) {
 	out := checktest.Get(exec.Command("go", "list", "-deps", module+"/signature").Output())(t)
 	deps := strings.Fields(string(out))
-	if !slices.Contains(deps, module+"/signature") {
-		t.Fatalf("go list printed %d packages, and not the one asked for", len(deps))
-	}
+	checktest.FatalIf(t, !slices.Contains(deps, module+"/signature"),
+		"go list printed %d packages, and not the one asked for", len(deps))
 	for _, dep := range deps {
 		for _, refused := range []string{"k8s.io/api/", "k8s.io/apimachinery/", "github.com/openshift/", "github.com/cloudflare/circl", "github.com/ProtonMail/go-crypto/openpgp/internal/ecc", module + "/clusterapi"} {
-			if strings.HasPrefix(dep, refused) {
-				t.Errorf("signature links %s", dep)
-			}
+			checktest.FailIf(t, strings.HasPrefix(dep, refused), "signature links %s", dep)
 		}
 	}
 }
@@ -312,9 +307,7 @@ func TestOneWriterOfRequests(t *testing.T) {
 			})
 		}
 	}
-	if seen == 0 {
-		t.Error("nobody sets DesiredUpdate")
-	}
+	checktest.FailIf(t, seen == 0, "nobody sets DesiredUpdate")
 }
 
 // setsRequest reports whether an assignment to expr changes DesiredUpdate or a

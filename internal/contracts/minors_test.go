@@ -35,15 +35,12 @@ func TestMinorsAreCountedOnce(t *testing.T) {
 					continue
 				}
 				found[file] = true
-				if countsMinors[file] == "" {
-					t.Errorf("%s counts minor versions: %s", file, strings.TrimSpace(line))
-				}
+				checktest.FailIf(t, countsMinors[file] == "",
+					"%s counts minor versions: %s", file, strings.TrimSpace(line))
 			}
 		}
 	}
 	for file := range countsMinors {
-		if !found[file] {
-			t.Errorf("%s does not count minor versions", file)
-		}
+		checktest.FailIf(t, !found[file], "%s does not count minor versions", file)
 	}
 }

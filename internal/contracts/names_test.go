@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var names = flag.Bool("names", false, "print how many names each package exports")
@@ -160,9 +162,7 @@ func TestNamesAreUsed(t *testing.T) {
 		}
 	}
 	for name := range keptNames {
-		if !reached[name] {
-			t.Errorf("keptNames has %s, which is used, or not exported", name)
-		}
+		checktest.FailIf(t, !reached[name], "keptNames has %s, which is used, or not exported", name)
 	}
 }
 

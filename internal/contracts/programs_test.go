@@ -38,15 +38,12 @@ func TestReadmePrograms(t *testing.T) {
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source)
 		build.Dir = root
 		out, err := build.CombinedOutput()
-		if err != nil {
-			t.Fatalf("program %d: %v\n%s", i, err, out)
-		}
+		checktest.FatalIf(t, err != nil, "program %d: %v\n%s", i, err, out)
 		run := exec.CommandContext(t.Context(), binary, strings.Fields(p[1])...)
 		run.Dir = dir
 		out, err = run.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), prints[i]) {
-			t.Errorf("program %d: %v\n%s", i, err, out)
-		}
+		checktest.FailIf(t, err != nil || !strings.Contains(string(out), prints[i]),
+			"program %d: %v\n%s", i, err, out)
 	}
 }
 

@@ -275,9 +275,8 @@ func TestStays(t *testing.T) {
 				}
 				return tt.exists, tt.err
 			})
-			if got != tt.want || !errors.Is(err, tt.err) {
-				t.Errorf("got %t, %v; want %t, %v", got, err, tt.want, tt.err)
-			}
+			checktest.FailIf(t, got != tt.want || !errors.Is(err, tt.err),
+				"got %t, %v; want %t, %v", got, err, tt.want, tt.err)
 		})
 	}
 }

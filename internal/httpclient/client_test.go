@@ -130,9 +130,8 @@ func TestBody(t *testing.T) {
 			resp, err := client(t, tt.o).Get(context.Background(), s.URL, nil)
 			if tt.err == "" {
 				checktest.OK(t, err)
-				if string(resp.Body) != tt.want || resp.StatusCode != tt.status {
-					t.Errorf("%d, %d bytes, want %d, %d bytes", resp.StatusCode, len(resp.Body), tt.status, len(tt.want))
-				}
+				checktest.FailIf(t, string(resp.Body) != tt.want || resp.StatusCode != tt.status,
+					"%d, %d bytes, want %d, %d bytes", resp.StatusCode, len(resp.Body), tt.status, len(tt.want))
 				return
 			}
 			body := new(httpclient.BodyError)
@@ -196,9 +195,8 @@ func TestTimeout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	_, err := client(t, httpclient.Options{}).Get(ctx, s.URL+"/head", nil)
-	if errors.As(err, new(*httpclient.TimeoutError)) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v", err)
-	}
+	checktest.FailIf(t, errors.As(err, new(*httpclient.TimeoutError)) || !errors.Is(err, context.DeadlineExceeded),
+		"%v", err)
 }
 
 func TestRequestErrors(t *testing.T) {
@@ -237,9 +235,8 @@ func TestRedirectLimit(t *testing.T) {
 			continue
 		}
 		passed, ok := errors.AsType[*limit.LimitError](err)
-		if !ok || passed.Limit != "MaxRedirects" || hops != -tt.hops || resp != nil {
-			t.Errorf("%+v: %v after %d requests", tt, err, hops)
-		}
+		checktest.FailIf(t, !ok || passed.Limit != "MaxRedirects" || hops != -tt.hops || resp != nil,
+			"%+v: %v after %d requests", tt, err, hops)
 	}
 }
 
@@ -323,9 +320,8 @@ func TestRedirectSchemes(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || resp.Header.Get("Token") != tt.token {
-			t.Errorf("%s to %s: %v, token %q", tt.from, tt.to, err, resp.Header.Get("Token"))
-		}
+		checktest.FailIf(t, err != nil || resp.Header.Get("Token") != tt.token,
+			"%s to %s: %v, token %q", tt.from, tt.to, err, resp.Header.Get("Token"))
 	}
 }
 
@@ -417,9 +413,7 @@ func TestErrorsHideCredentials(t *testing.T) {
 		_, err := c.Get(t.Context(), url, nil)
 		checktest.Fails(t, err, "%s: no error", url)
 		for ; err != nil; err = errors.Unwrap(err) {
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%s: %v", url, err)
-			}
+			checktest.FailIf(t, strings.Contains(err.Error(), secret), "%s: %v", url, err)
 		}
 	}
 }

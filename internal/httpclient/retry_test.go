@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -80,9 +81,7 @@ func TestDoRetry(t *testing.T) {
 				for _, w := range waits {
 					sum += w
 				}
-				if passed := time.Since(start); passed != sum {
-					t.Errorf("%s passed, not %s", passed, sum)
-				}
+				checktest.Equal(t, sum, time.Since(start), "time passed")
 			})
 		})
 	}
@@ -97,9 +96,8 @@ func TestDoRetryCancelled(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err := c.DoRetry(ctx, httpclient.Request{URL: "http://ocm.example/"}, httpclient.Retry{Max: 1, Wait: func(int) time.Duration { return time.Hour }})
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
+		checktest.FailIf(t, !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second,
+			"%v after %s", err, time.Since(start))
 	})
 }
 
@@ -170,9 +168,7 @@ func TestSameOrigin(t *testing.T) {
 			Method: tt.method, URL: tt.from + "?" + tt.query + "to=" + tt.to, Header: http.Header{"Authorization": {"secret"}},
 		})
 		if tt.err != nil {
-			if !errors.Is(err, tt.err) || len(hosts) != 1 {
-				t.Errorf("%+v: %v, asked %q", tt, err, hosts)
-			}
+			checktest.FailIf(t, !errors.Is(err, tt.err) || len(hosts) != 1, "%+v: %v, asked %q", tt, err, hosts)
 			continue
 		}
 		if err != nil || resp.StatusCode != 200 || len(hosts) != 2 || !strings.HasSuffix(hosts[1], " secret") {

@@ -3,6 +3,8 @@ package imageref
 import (
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestParse(t *testing.T) {
@@ -32,8 +34,7 @@ func TestParse(t *testing.T) {
 		"a@sha256:" + strings.Repeat("0A", 32): {Reference{Name: "a", Digest: "sha256:" + strings.Repeat("0A", 32)}, "invalid checksum digest format"},
 	} {
 		r, err := Parse(s)
-		if (err == nil) != (want.err == "") || err != nil && err.Error() != want.err || r != want.r {
-			t.Errorf("%.80q: %+v, %v", s, r, err)
-		}
+		checktest.FailIf(t, (err == nil) != (want.err == "") || err != nil && err.Error() != want.err || r != want.r,
+			"%.80q: %+v, %v", s, r, err)
 	}
 }

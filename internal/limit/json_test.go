@@ -102,9 +102,8 @@ func TestCost(t *testing.T) {
 					runtime.ReadMemStats(&after)
 					const own = 8 << 10 // of a decoder
 					made, most := int64(after.TotalAlloc-before.TotalAlloc), limit.Cost(data, into)
-					if made > most+own {
-						t.Errorf("%s of %d into %T by %s: %d bytes, counted are %d", name, n, into, decoder, made, most)
-					}
+					checktest.FailIf(t, made > most+own,
+						"%s of %d into %T by %s: %d bytes, counted are %d", name, n, into, decoder, made, most)
 				}
 			}
 		}
@@ -128,9 +127,7 @@ func TestCostIsNear(t *testing.T) {
 		checktest.OK(t, json.Unmarshal(data, into))
 		runtime.ReadMemStats(&after)
 		made, most := int64(after.TotalAlloc-before.TotalAlloc), limit.Cost(data, into)
-		if most > 3*made {
-			t.Errorf("into %T: counted %d bytes, made are %d", into, most, made)
-		}
+		checktest.FailIf(t, most > 3*made, "into %T: counted %d bytes, made are %d", into, most, made)
 	}
 }
 

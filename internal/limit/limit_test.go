@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
@@ -16,9 +17,7 @@ func TestLimitError(t *testing.T) {
 		{limit.LimitError{Limit: "MaxFiles", Max: 5, What: "files"}, "more than 5 files (limit MaxFiles)"},
 		{limit.LimitError{Where: "a.tar", Limit: "MaxFiles", Max: 5, What: "files"}, "a.tar: more than 5 files (limit MaxFiles)"},
 	} {
-		if got := tt.err.Error(); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		checktest.Equal(t, tt.want, tt.err.Error(), "text")
 	}
 }
 

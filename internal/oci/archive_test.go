@@ -24,13 +24,10 @@ func TestTarFile(t *testing.T) {
 		file("was", "x"), ocitest.Entry{Header: tar.Header{Typeflag: tar.TypeFifo, Name: "was"}}), oci.Limits{}))(t)
 	for name, want := range map[string]string{"d/a": "1", "b": "22", long: "333", "d/l": "22", "m": "22", "h": "22"} {
 		data, err := fs.ReadFile(archive, name)
-		if err != nil || string(data) != want {
-			t.Errorf("%s: %q, %v", name, data, err)
-		}
+		checktest.FailIf(t, err != nil || string(data) != want, "%s: %q, %v", name, data, err)
 		info, err := fs.Stat(archive, name)
-		if err != nil || info.Size() != int64(len(want)) || !info.Mode().IsRegular() {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
+		checktest.FailIf(t, err != nil || info.Size() != int64(len(want)) || !info.Mode().IsRegular(),
+			"%s: %v, %v", name, info, err)
 	}
 	if info, err := fs.Stat(archive, "was"); err != nil || info.Mode().IsRegular() {
 		t.Errorf("a pipe in the place of a file: %v, %v", info, err)

@@ -309,9 +309,8 @@ func TestFailedReadsCount(t *testing.T) {
 		}
 	}
 	refused(t, err, "ManifestsSize", "")
-	if src.read > most || src.opened != 10 {
-		t.Errorf("%d bytes were read of %d manifests", src.read, src.opened)
-	}
+	checktest.FailIf(t, src.read > most || src.opened != 10,
+		"%d bytes were read of %d manifests", src.read, src.opened)
 	_, err = oci.List(t.Context(), in(l.Write(entries...)).Store.(*oci.Layout), oci.Limits{ManifestsSize: most})
 	refused(t, err, "ManifestsSize", "")
 	// What is not there costs nothing: mirrors hold parts.

@@ -112,12 +112,9 @@ func TestSourceIsClosed(t *testing.T) {
 			if err == nil {
 				_, err = oci.Unpack(ctx, from, found.Layers, kept, oci.Limits{})
 			}
-			if !tt.err(err) {
-				t.Errorf("%v", err)
-			}
-			if src.open != 0 || src.opened != tt.opened {
-				t.Errorf("%d opened, %d not closed", src.opened, src.open)
-			}
+			checktest.FailIf(t, !tt.err(err), "%v", err)
+			checktest.FailIf(t, src.open != 0 || src.opened != tt.opened,
+				"%d opened, %d not closed", src.opened, src.open)
 		})
 	}
 }
@@ -134,9 +131,8 @@ func TestUnpackSizes(t *testing.T) {
 		other := d
 		other.Size += by
 		_, err := oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d, other}, kept, oci.Limits{})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%d: %v, want %s", by, err, want)
-		}
+		checktest.FailIf(t, (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want),
+			"%d: %v, want %s", by, err, want)
 	}
 	gone := d
 	gone.Digest = missing

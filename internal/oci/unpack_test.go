@@ -37,10 +37,7 @@ func unpack(t *testing.T, limits oci.Limits, layers ...entries) (fs.FS, error) {
 
 // show returns the names of a file system with what is in them; a link is
 // followed.
-func show(t interface {
-	Helper()
-	Fatal(...any)
-}, fsys fs.FS) map[string]string {
+func show(t checktest.T, fsys fs.FS) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -57,9 +54,7 @@ func show(t interface {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return out
 }
 
@@ -233,9 +228,7 @@ func TestUnpackVerifies(t *testing.T) {
 		l.FS[oci.BlobPath(d.Digest)] = &fstest.MapFile{Data: plain}
 		_, err := oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{})
 		mismatch := (*oci.DigestError)(nil)
-		if !errors.As(err, &mismatch) {
-			t.Fatal(err)
-		}
+		checktest.FatalIf(t, !errors.As(err, &mismatch), "%v", err)
 		d.Digest = mismatch.Got
 		l.FS[oci.BlobPath(d.Digest)] = &fstest.MapFile{Data: plain}
 		checktest.Good(t, checktest.Err(oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{})))

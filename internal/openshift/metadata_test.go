@@ -46,9 +46,8 @@ func TestKnown(t *testing.T) {
 	checktest.Same(t, openshift.KnownMetadata{Warnings: want}, m.Known())
 	m.Metadata = map[string]any{openshift.KeyURL: 1.0, openshift.KeyArchitecture: "multi", openshift.KeyChannels: ",b,a,b,"}
 	got := m.Known()
-	if !got.Multi || len(got.Warnings) != 1 || strings.Join(got.Channels, " ") != "a b b" {
-		t.Errorf("%+v", got)
-	}
+	checktest.FailIf(t, !got.Multi || len(got.Warnings) != 1 || strings.Join(got.Channels, " ") != "a b b",
+		"%+v", got)
 }
 
 func FuzzDecodeMetadata(f *testing.F) {

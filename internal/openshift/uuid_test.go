@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
@@ -25,9 +26,7 @@ func TestParseUUID(t *testing.T) {
 		got, err := openshift.ParseUUID(tt.in)
 		switch {
 		case tt.err != "":
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%q: error %v, want %s", tt.in, err, tt.err)
-			}
+			checktest.FailIf(t, err == nil || err.Error() != tt.err, "%q: error %v, want %s", tt.in, err, tt.err)
 		case err != nil || got.String() != id || got.Version() != 4 || !got.RFC4122():
 			t.Errorf("%q: %s, version %d, RFC 4122 %v, %v", tt.in, got, got.Version(), got.RFC4122(), err)
 		}

@@ -6,19 +6,17 @@ import (
 	"github.com/blang/semver/v4"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // agree compares with the parser of the cluster-version operator.
-func agree(t interface{ Errorf(string, ...any) }, s string) {
+func agree(t checktest.T, s string) {
 	v, err := openshift.ParseVersion(s)
 	theirs, theirErr := semver.Parse(s)
-	if (err == nil) != (theirErr == nil) {
-		t.Errorf("%q: %v, and the operator: %v", s, err, theirErr)
-	}
-	if err == nil && theirErr == nil && v.String() != theirs.String() {
-		t.Errorf("%q is %s, and to the operator %s", s, v, theirs)
-	}
+	checktest.FailIf(t, (err == nil) != (theirErr == nil), "%q: %v, and the operator: %v", s, err, theirErr)
+	checktest.FailIf(t, err == nil && theirErr == nil && v.String() != theirs.String(),
+		"%q is %s, and to the operator %s", s, v, theirs)
 }
 
 func TestParseVersion(t *testing.T) {

@@ -52,7 +52,7 @@ func (i inventory) List(ctx context.Context, gvk schema.GroupVersionKind, o clus
 		}
 	}
 	if o.Limit > 0 && len(list.Items) > o.Limit {
-		return nil, clusterapi.TooMany(gvk, o.Limit)
+		return nil, o.Exceeded(gvk)
 	}
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

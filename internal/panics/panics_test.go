@@ -30,9 +30,8 @@ func TestCatch(t *testing.T) {
 					checktest.OK(t, err)
 					return
 				}
-				if err == nil || err.Error() != tc.text || tc.is != nil && !errors.Is(err, tc.is) {
-					t.Fatalf("got %v, want %s", err, tc.text)
-				}
+				checktest.FatalIf(t, err == nil || err.Error() != tc.text || tc.is != nil && !errors.Is(err, tc.is),
+					"got %v, want %s", err, tc.text)
 				if caught := new(panics.Error); strings.HasPrefix(tc.text, "panic") && (!errors.As(err, &caught) || !strings.Contains(string(caught.Stack), "TestCatch")) {
 					t.Errorf("no stack of the test in %#v", err)
 				}

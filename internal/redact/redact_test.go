@@ -200,15 +200,11 @@ func TestText(t *testing.T) {
 func TestIsCredential(t *testing.T) {
 	for _, name := range []string{"password", "passwordHash", "DB_PASS", "passphrase", "pwd", "DBPWD", "bearer", "sshKey", ".dockercfg", ".dockerconfigjson",
 		"token", "clientSecret", "secret", "apikey", "API-Key", "tls.key", "id_rsa", "kubeconfig", "Authorization", "Cookie", "AWS_SECRET_ACCESS_KEY", "basicAuth", "REGISTRY_AUTH"} {
-		if !redact.IsCredential(name) {
-			t.Errorf("%s is none", name)
-		}
+		checktest.FailIf(t, !redact.IsCredential(name), "%s is none", name)
 	}
 	for _, name := range []string{"", "key", "keys", "secretName", "secretRef", "tokenFile", "kubeconfig-path", "imagePullSecrets", "automountServiceAccountToken",
 		"sshAuthorizedKeys", "monkey", "compass", "author", "oauth-server", "passive", "certificate-authority", "publicKey", "tls.crt"} {
-		if redact.IsCredential(name) {
-			t.Errorf("%s is one", name)
-		}
+		checktest.FailIf(t, redact.IsCredential(name), "%s is one", name)
 	}
 }
 
@@ -270,9 +266,7 @@ func TestSplit(t *testing.T) {
 func TestSplitLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{".", "[", "]", `"`, `\`, "=", "a", "é", "secret"})).Draw(t, "parts"), "")
-		if got := strings.Join(redact.Split(path), ""); got != path {
-			t.Errorf("%q became %q", path, got)
-		}
+		checktest.Equal(t, path, strings.Join(redact.Split(path), ""), "%q became", path)
 		redact.New(key).Path(path)
 	})
 }
@@ -304,9 +298,7 @@ func TestValueHidesWhatItsKeysName(t *testing.T) {
 		}
 		value := draw(4, false)
 		out := checktest.Get(json.Marshal(redact.New(key).Value(value)))(t)
-		if strings.Contains(string(out), "hunter2") {
-			t.Errorf("%v became %s", value, out)
-		}
+		checktest.FailIf(t, strings.Contains(string(out), "hunter2"), "%v became %s", value, out)
 		if diff := cmp.Diff(value, redact.New(key).Value(value)); !secrets && diff != "" {
 			t.Error(diff)
 		}

@@ -27,12 +27,8 @@ func toy(seed uint64, only map[string]bool) ([]string, error) {
 
 func TestShrinks(t *testing.T) {
 	f := simtest.All(simtest.Range{First: 1, Last: 50}, toy)
-	if f == nil {
-		t.Fatal("no seed failed")
-	}
-	if f.Seed != 7 || f.All != 10 {
-		t.Errorf("seed %d of %d faults failed, want 7 of 10", f.Seed, f.All)
-	}
+	checktest.FatalIf(t, f == nil, "no seed failed")
+	checktest.FailIf(t, f.Seed != 7 || f.All != 10, "seed %d of %d faults failed, want 7 of 10", f.Seed, f.All)
 	checktest.SameIn(t, "faults", []string{"fault 3", "fault 8"}, f.Faults)
 }
 
@@ -71,9 +67,7 @@ func TestChosen(t *testing.T) {
 
 func TestPanicIsFailure(t *testing.T) {
 	f := simtest.All(simtest.Range{First: 1, Last: 3}, func(uint64, map[string]bool) ([]string, error) { panic("oh") })
-	if f == nil || f.Seed != 1 || f.Err == nil {
-		t.Errorf("All = %v", f)
-	}
+	checktest.FailIf(t, f == nil || f.Seed != 1 || f.Err == nil, "All = %v", f)
 }
 
 func TestNotDeterministic(t *testing.T) {
@@ -84,7 +78,5 @@ func TestNotDeterministic(t *testing.T) {
 		}
 		return nil, nil
 	})
-	if f == nil || f.Err == nil {
-		t.Errorf("All = %v", f)
-	}
+	checktest.FailIf(t, f == nil || f.Err == nil, "All = %v", f)
 }

@@ -88,11 +88,7 @@ func FuzzScanner(f *testing.F) {
 			err = s.End()
 		}
 		valid := json.Valid(text)
-		if err == nil && !valid {
-			t.Errorf("%q is accepted", text)
-		}
-		if valid && errors.Is(err, strictjson.ErrSyntax) {
-			t.Errorf("%q: %v", text, err)
-		}
+		checktest.FailIf(t, err == nil && !valid, "%q is accepted", text)
+		checktest.FailIf(t, valid && errors.Is(err, strictjson.ErrSyntax), "%q: %v", text, err)
 	})
 }

@@ -25,9 +25,7 @@ func TestCheckName(t *testing.T) {
 		if err := tarball.CheckName(c.name); err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%.20s (%d bytes): %q, want %q", c.name, len(c.name), got, c.want)
-		}
+		checktest.FailIf(t, got != c.want, "%.20s (%d bytes): %q, want %q", c.name, len(c.name), got, c.want)
 	}
 }
 

@@ -41,9 +41,8 @@ func checkJSON(t *testing.T, d *yamljson.Decoder, text string) {
 		return
 	}
 	want := checktest.Get(json.Marshal(value))(t)
-	if !bytes.Equal(got, want) || n != int(stream.InputOffset()) {
-		t.Errorf("%q gives %s of %d characters, want %s of %d", text, got, n, want, stream.InputOffset())
-	}
+	checktest.FailIf(t, !bytes.Equal(got, want) || n != int(stream.InputOffset()),
+		"%q gives %s of %d characters, want %s of %d", text, got, n, want, stream.InputOffset())
 }
 
 func TestDecodeJSON(t *testing.T) {

@@ -47,9 +47,8 @@ func TestMeasure(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			size := checktest.Get(yamljson.Measure(tt.text, math.MaxInt64))(t)
-			if size.Aliases != tt.aliases || size.Bytes < tt.least || size.Bytes > tt.most {
-				t.Errorf("got %+v, want %d aliases and between %d and %d bytes", size, tt.aliases, tt.least, tt.most)
-			}
+			checktest.FailIf(t, size.Aliases != tt.aliases || size.Bytes < tt.least || size.Bytes > tt.most,
+				"got %+v, want %d aliases and between %d and %d bytes", size, tt.aliases, tt.least, tt.most)
 			checkMeasure(t, tt.text)
 		})
 	}
@@ -94,9 +93,7 @@ func TestMeasureStops(t *testing.T) {
 	if n := testing.AllocsPerRun(1, func() { size, _ = yamljson.Measure(text, 1000) }); n > 3000 {
 		t.Errorf("%v allocations", n)
 	}
-	if size.Bytes <= 1000 || size.Bytes > 1100 {
-		t.Errorf("%+v", size)
-	}
+	checktest.FailIf(t, size.Bytes <= 1000 || size.Bytes > 1100, "%+v", size)
 }
 
 // checkMeasure compares what is measured with what is made.
@@ -120,9 +117,8 @@ func checkMeasure(t *testing.T, doc string) {
 	if made := int64(after.TotalAlloc - before.TotalAlloc); !israce.Enabled && made > size.Heap+own {
 		t.Errorf("%.100q: %d bytes of heap to measure and convert, measured were %d (%d may begin)", doc, made, size.Heap, yamljson.MayBegin(doc))
 	}
-	if err == nil && size.Aliases > 0 && int64(len(text)) > size.Bytes {
-		t.Errorf("%.100q: %d bytes of JSON, measured were %d", doc, len(text), size.Bytes)
-	}
+	checktest.FailIf(t, err == nil && size.Aliases > 0 && int64(len(text)) > size.Bytes,
+		"%.100q: %d bytes of JSON, measured were %d", doc, len(text), size.Bytes)
 }
 
 // dearest are documents whose parts cost much for their length.

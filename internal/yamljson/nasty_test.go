@@ -120,9 +120,7 @@ func TestStrings(t *testing.T) {
 	for _, c := range chars {
 		for at := range 20 {
 			text := strings.Repeat("x", at) + c + strings.Repeat("y", 20-at)
-			if !check(t, &d, `a: "`+text+"\"\n") {
-				t.Errorf("%q is refused", text)
-			}
+			checktest.FailIf(t, !check(t, &d, `a: "`+text+"\"\n"), "%q is refused", text)
 		}
 	}
 }

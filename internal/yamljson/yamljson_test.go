@@ -60,13 +60,10 @@ func compare(t rapid.TB, d *yamljson.Decoder, doc string) bool {
 		t.Errorf("accepted, unlike the slow way:\n%q\n%s", doc, text)
 		return true
 	}
-	if !bytes.Equal(text, wantText) {
-		t.Errorf("document\n%q\ngives  %s\nwanted %s", doc, text, wantText)
-	}
+	checktest.FailIf(t, !bytes.Equal(text, wantText), "document\n%q\ngives  %s\nwanted %s", doc, text, wantText)
 	// cmp.Diff takes exponential time for deeply nested lists.
-	if !reflect.DeepEqual(wantObject, object) {
-		t.Errorf("document\n%q\ngives  %#v\nwanted %#v", doc, object, wantObject)
-	}
+	checktest.FailIf(t, !reflect.DeepEqual(wantObject, object),
+		"document\n%q\ngives  %#v\nwanted %#v", doc, object, wantObject)
 	return true
 }
 
@@ -100,9 +97,7 @@ func TestRealDocuments(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d documents are read fast", payload, fast, all)
-		if fast < all*95/100 {
-			t.Errorf("%d of %d documents need the slow way", all-fast, all)
-		}
+		checktest.FailIf(t, fast < all*95/100, "%d of %d documents need the slow way", all-fast, all)
 	}
 }
 

@@ -173,7 +173,8 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 				return errStale
 			}
 			next := x.state.Status(pool, fresh.Status, x.now)
-			fitting, _, err := clusterapi.FitStatus(ctx, x.o.API, &x.accepts, &mcfgv1.MachineConfigPool{Status: next})
+			fitting := &mcfgv1.MachineConfigPool{Status: next}
+			_, err := x.accepts.FitStatus(ctx, x.o.API, fitting)
 			if err != nil || sameStatus(fitting.Status, fresh.Status) {
 				return err
 			}

@@ -60,7 +60,7 @@ const (
 	conditionLookupPending = "BundleLookupPending"
 )
 
-// NewChanges turns a generation of the snapshot into changes. An error is about
+// newChanges turns a generation of the snapshot into changes. An error is about
 // a bundle whose content cannot be read, in OLM's words.
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 	c := &changeSet{

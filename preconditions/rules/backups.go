@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -58,7 +59,7 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 		if err != nil {
 			return backupFinding("UnableToGetEtcdOperator", fmt.Sprintf("Unable to get etcd operator, err=%v", err), ""), err
 		}
-		r := clusterapi.FindCondition(co.Status.Conditions, conditionRecentBackup)
+		r := openshift.FindCondition(co.Status.Conditions, conditionRecentBackup)
 		switch {
 		case facts.IsFalse(r):
 			return backupFinding(cmp.Or(r.Reason, backupNotSet), r.Message, string(r.Status)), nil

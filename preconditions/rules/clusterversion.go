@@ -8,8 +8,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -41,7 +41,7 @@ func updateInProgress(ctx context.Context, in *preconditions.Input) ([]precondit
 		return nil, err
 	}
 	image, version := cv.Status.Desired.Image, cv.Status.Desired.Version
-	updating := facts.IsTrue(clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing))
+	updating := facts.IsTrue(openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing))
 	if len(cv.Status.History) > 0 {
 		newest := cv.Status.History[0]
 		image, version = newest.Image, newest.Version
@@ -77,7 +77,7 @@ func updateChannel(ctx context.Context, in *preconditions.Input) ([]precondition
 		minor := facts.MinorText(in.Target)
 		add(preconditions.Warning, "ChannelBehindTarget", fmt.Sprintf("Channel %s has no releases of %s", name, minor), "Choose a channel of "+minor)
 	}
-	if c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates); facts.IsFalse(c) && c.Reason == "VersionNotFound" {
+	if c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates); facts.IsFalse(c) && c.Reason == "VersionNotFound" {
 		add(preconditions.Warning, "VersionNotFound", fmt.Sprintf("The current version %s is not in channel %s", cv.Status.Desired.Version, name), "Choose a channel that has the current version")
 	}
 	return found, nil

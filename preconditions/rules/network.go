@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -233,7 +234,7 @@ func covers(source, repository string) bool {
 
 // addProxyFault: the update service did not answer, and a proxy is between.
 func addProxyFault(ctx context.Context, in *preconditions.Input, cv *configv1.ClusterVersion, found *findings) error {
-	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	if c == nil || c.Status != configv1.ConditionFalse || c.Reason != "RemoteFailed" {
 		return nil
 	}

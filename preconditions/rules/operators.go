@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -28,7 +29,7 @@ func clusterOperators(ctx context.Context, in *preconditions.Input) ([]precondit
 	bad := map[configv1.ClusterStatusConditionType][]preconditions.Object{}
 	for _, co := range operators {
 		look := func(t configv1.ClusterStatusConditionType, isBad func(*configv1.ClusterOperatorStatusCondition) bool) {
-			if c := clusterapi.FindCondition(co.Status.Conditions, t); isBad(c) {
+			if c := openshift.FindCondition(co.Status.Conditions, t); isBad(c) {
 				bad[t] = append(bad[t], operatorObject(co.Name, t, c))
 			}
 		}

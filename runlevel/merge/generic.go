@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // generic is for all kinds without a rule of their own: a difference outside the
@@ -132,7 +131,7 @@ func number(v any) (any, bool) {
 // knows all of them: so empty lists and maps, and quantities, count by what they
 // mean.
 func sameByType(u *unstructured.Unstructured, a, b map[string]any) bool {
-	t, ok := clusterapi.TypeOf(u.GroupVersionKind())
+	t, ok := objects.TypeOf(u.GroupVersionKind())
 	if !ok {
 		return false
 	}

@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 	}
 	create := func(name string) func(*testing.T, *memory.Cluster) {
 		return func(t *testing.T, c *memory.Cluster) {
-			u := objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: ns, annotations: {note: x}}, data: {a: b}}")[0]
+			u := decoded(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: ns, annotations: {note: x}}, data: {a: b}}")[0]
 			checktest.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{}))(t)
 		}
 	}

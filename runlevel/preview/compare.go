@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/apiserver"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -44,7 +45,7 @@ func (r *run) readDefinitions(ctx context.Context) error {
 
 // filled is an object without what only a server sets, and with all defaults.
 func (r *run) filled(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	return r.fill(clusterapi.WithoutServerFields(obj))
+	return r.fill(objects.WithoutServerFields(obj))
 }
 
 func (r *run) fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
@@ -63,7 +64,7 @@ func (r *run) compare(old, new *unstructured.Unstructured) []clusterapi.FieldCha
 	if new == nil {
 		return clusterapi.Compare(r.filled(old), nil, nil)
 	}
-	old, new = clusterapi.WithoutServerFields(old), clusterapi.WithoutServerFields(new)
+	old, new = objects.WithoutServerFields(old), objects.WithoutServerFields(new)
 	if reflect.DeepEqual(old, new) {
 		return nil // as most are
 	}
@@ -154,7 +155,7 @@ func (r *run) removedByOperator(c *Change, target *unstructured.Unstructured) fu
 
 // byDefault are the fields that a manifest has by default alone.
 func (r *run) byDefault(m *unstructured.Unstructured) map[string]bool {
-	bare, out := clusterapi.WithoutServerFields(m), make(map[string]bool)
+	bare, out := objects.WithoutServerFields(m), make(map[string]bool)
 	for _, f := range clusterapi.Compare(bare, r.fill(bare), r.schemas[m.GroupVersionKind()]) {
 		if f.Old == nil {
 			leaves(f.Path, f.New, func(path string, _ any) { out[path] = true })
@@ -227,7 +228,7 @@ func leaves(path string, value any, visit func(path string, value any)) {
 		return
 	}
 	for key, v := range m {
-		leaves(clusterapi.JoinPath(path, key), v, visit)
+		leaves(objects.JoinPath(path, key), v, visit)
 	}
 }
 
@@ -251,7 +252,7 @@ func (r *run) seen(at ref, obj *unstructured.Unstructured) *Seen {
 
 // digest stands for an object without what only a server sets.
 func digest(obj *unstructured.Unstructured) string {
-	raw, err := json.Marshal(clusterapi.WithoutServerFields(obj).Object)
+	raw, err := json.Marshal(objects.WithoutServerFields(obj).Object)
 	if err != nil {
 		return ""
 	}

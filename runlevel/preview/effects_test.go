@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -107,7 +108,7 @@ func TestDrift(t *testing.T) {
 	target := serviceOf("a: two", "app: one", "{name: p, port: 1, targetPort: 10}")
 	c := cluster(t, "")
 	checktest.Get(runlevel.Run(t.Context(), manifest.NewTasks(manifestsOf(t, running)), runlevel.Options{API: c}))(t)
-	live := checktest.Get(c.Get(t.Context(), objects(t, running)[0].GroupVersionKind(), clusterapi.Key("ns", "s")))(t)
+	live := checktest.Get(c.Get(t.Context(), decoded(t, running)[0].GroupVersionKind(), clusterapi.Key("ns", "s")))(t)
 	_ = unstructured.SetNestedField(live.Object, "somebody", "metadata", "annotations", "note")
 	ports, _, _ := unstructured.NestedSlice(live.Object, "spec", "ports")
 	ports[0].(map[string]any)["targetPort"] = int64(99)
@@ -377,7 +378,7 @@ func TestDefinitions(t *testing.T) {
 {apiVersion: apiserver.openshift.io/v1, kind: APIRequestCount, metadata: {name: unused.v1.example.org}, status: {requestCount: 0, removedInRelease: "1.32"}}`
 	c := cluster(t, "")
 	counter := schema.GroupVersionKind{Group: "apiserver.openshift.io", Version: "v1", Kind: "APIRequestCount"}
-	checktest.OK(t, c.Load(append(objects(t, old+counts), memory.Definition(counter, "Cluster"))...))
+	checktest.OK(t, c.Load(append(decoded(t, old+counts), memory.Definition(counter, "Cluster"))...))
 	p := update(t, c, thingDefinition, next) // to Kubernetes 1.32
 	got := changeOf(t, p, "CustomResourceDefinition things.example.com")
 	// An API server refuses to drop a version that stands in storedVersions.
@@ -398,7 +399,7 @@ func TestDefinitions(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	next := strings.NewReplacer("how large", "how big", "[Auto, Manual]", "[Auto, Manual, Never]").Replace(thingDefinition)
 	got := run(t, cluster(t, thingDefinition), next).Changes[0]
-	want := []clusterapi.SchemaChange{{Version: "v1", Served: true, Descriptions: 1, Fields: []clusterapi.FieldChange{
+	want := []fieldchange.SchemaChange{{Version: "v1", Served: true, Descriptions: 1, Fields: []clusterapi.FieldChange{
 		{Path: `properties.spec.properties.mode.enum[="Never"]`, New: "Never"},
 	}}}
 	if diff := cmp.Diff(want, got.Schemas); diff != "" || got.Action != preview.Update || len(got.Fields) > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
-// objects decodes YAML documents.
-func objects(tb testing.TB, text string) []*unstructured.Unstructured {
+// decoded decodes YAML documents.
+func decoded(tb testing.TB, text string) []*unstructured.Unstructured {
 	tb.Helper()
 	var out []*unstructured.Unstructured
 	for doc := range strings.SplitSeq(text, "\n---\n") {
@@ -39,7 +39,7 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 func cluster(tb testing.TB, text string) *memory.Cluster {
 	tb.Helper()
 	c := memory.NewOpenShift(memory.Options{})
-	checktest.OK(tb, c.Load(objects(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...))
+	checktest.OK(tb, c.Load(decoded(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...))
 	return c
 }
 
@@ -48,7 +48,7 @@ func cluster(tb testing.TB, text string) *memory.Cluster {
 func manifestsOf(tb testing.TB, text string) []*manifest.Manifest {
 	tb.Helper()
 	var out []*manifest.Manifest
-	for i, obj := range objects(tb, text) {
+	for i, obj := range decoded(tb, text) {
 		doc := strings.Split(text, "\n---\n")[i]
 		file := "0000_10_a_x.yaml"
 		if name, ok := strings.CutPrefix(strings.TrimSpace(doc), "# "); ok {

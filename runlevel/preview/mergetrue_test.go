@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -126,5 +127,5 @@ func contentOf(u *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
 	}
-	return clusterapi.WithoutServerFields(u).Object
+	return objects.WithoutServerFields(u).Object
 }

@@ -187,7 +187,7 @@ func TestMergeServer(t *testing.T) {
 // asked is asked about that.
 func TestAdoption(t *testing.T) {
 	c := memory.NewOpenShift(memory.Options{})
-	for _, u := range objects(t, `{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+	for _, u := range decoded(t, `{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ns}, data: {a: old, dropped: x}}
 ---

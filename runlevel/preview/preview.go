@@ -131,7 +131,7 @@ type Change struct {
 	// Awaited are the versions of a ClusterOperator that the update waits for.
 	Awaited []configv1.OperandVersion `json:"awaited,omitempty"`
 	// Schemas are the changes of a CustomResourceDefinition's schemas, by version.
-	Schemas []clusterapi.SchemaChange `json:"schemas,omitempty"`
+	Schemas []fieldchange.SchemaChange `json:"schemas,omitempty"`
 	// Dropped are versions of a CustomResourceDefinition that the release does not
 	// have any more although objects may be stored in them. An API server refuses
 	// that.

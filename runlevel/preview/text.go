@@ -210,7 +210,7 @@ func (t *printer) field(f clusterapi.FieldChange, note string) {
 	}
 }
 
-func (t *printer) schema(s clusterapi.SchemaChange) {
+func (t *printer) schema(s fieldchange.SchemaChange) {
 	t.quoted(indent + fieldchange.SchemaLine(s))
 	for _, f := range s.Fields {
 		for _, l := range fieldchange.Lines(f) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -28,7 +29,7 @@ func (r *run) unknowns(p *Preview) []string {
 		c := &p.Changes[i]
 		if c.Action == Unknown {
 			missing(c.Object.GroupVersionKind, c.Object.Namespace)
-			if _, known := clusterapi.TypeOf(c.Object.GroupVersionKind); !known && r.schemas[c.Object.GroupVersionKind] == nil {
+			if _, known := objects.TypeOf(c.Object.GroupVersionKind); !known && r.schemas[c.Object.GroupVersionKind] == nil {
 				missing(definitionKind, "")
 			}
 		}
@@ -110,7 +111,7 @@ func (r *run) shapeless(p *Preview) []string {
 		if c.old == nil || c.new == nil || gvk.GroupKind() == definitionKind.GroupKind() || r.schemas[gvk] != nil {
 			continue
 		}
-		if _, known := clusterapi.TypeOf(gvk); !known {
+		if _, known := objects.TypeOf(gvk); !known {
 			out = append(out, gvk.GroupKind().String())
 		}
 	}

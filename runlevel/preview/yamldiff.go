@@ -6,11 +6,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Diff writes what changes as a unified diff of YAML, an object after another, as
@@ -60,7 +59,7 @@ func (c *Change) yaml(obj *unstructured.Unstructured) (string, error) {
 	if obj == nil {
 		return "", nil
 	}
-	raw, err := yaml.Marshal(c.hider.Object(clusterapi.WithoutServerFields(obj)).Object)
+	raw, err := yaml.Marshal(c.hider.Object(objects.WithoutServerFields(obj)).Object)
 	return string(raw), err
 }
 

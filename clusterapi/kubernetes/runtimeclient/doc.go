@@ -26,7 +26,7 @@
 // Apply is a forced server-side apply, UpdateStatus a patch of the status
 // alone that is conditional on the resourceVersion, Evict a creation of the
 // subresource "eviction", and an answer that is not what was asked for is an
-// error in whose chain [kubernetes.ErrAnswer] is.
+// error in whose chain ErrAnswer of package clusterapi/kubernetes is.
 //
 // Some things are the client's, and differ. Sizes of answers are bounded only
 // by what the client bounds. Kinds are found by the client's RESTMapper: after

@@ -132,9 +132,7 @@ func TestRequests(t *testing.T) {
 		"Update without a resourceVersion": second(api.Update(t.Context(), without(u), clusterapi.UpdateOptions{})),
 		"status without a resourceVersion": second(api.UpdateStatus(t.Context(), without(u), clusterapi.UpdateOptions{})),
 	} {
-		if !apierrors.IsInvalid(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.FailIf(t, !apierrors.IsInvalid(err), "%s: %v", name, err)
 	}
 	for name, err := range map[string]error{
 		"Apply without a manager": second(api.Apply(t.Context(), u, clusterapi.ApplyOptions{})),
@@ -146,13 +144,9 @@ func TestRequests(t *testing.T) {
 		"another path":            api.Delete(t.Context(), configMaps, clusterapi.Key("../a", "b"), clusterapi.DeleteOptions{}),
 		"a pod's path":            api.Evict(t.Context(), clusterapi.Key("default", "a/b"), clusterapi.EvictOptions{}),
 	} {
-		if !apierrors.IsBadRequest(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.FailIf(t, !apierrors.IsBadRequest(err), "%s: %v", name, err)
 	}
-	if len(got) > 0 {
-		t.Errorf("refusals have sent %v", got)
-	}
+	checktest.FailIf(t, len(got) > 0, "refusals have sent %v", got)
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -197,9 +191,7 @@ func TestUnserved(t *testing.T) {
 		"Delete":       api.Delete(t.Context(), configMaps, key, clusterapi.DeleteOptions{}),
 		"unknown kind": second(api.Get(t.Context(), schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}, key)),
 	} {
-		if !meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.FailIf(t, !meta.IsNoMatchError(err) || apierrors.IsNotFound(err), "%s: %v", name, err)
 	}
 }
 

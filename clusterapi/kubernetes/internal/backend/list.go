@@ -69,7 +69,7 @@ func Pages(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.Lis
 			all.SetResourceVersion(page.GetResourceVersion())
 		}
 		if opts.Limit > 0 && len(all.Items) > opts.Limit {
-			return nil, clusterapi.TooMany(gvk, opts.Limit)
+			return nil, opts.Exceeded(gvk)
 		}
 		if next == "" {
 			break

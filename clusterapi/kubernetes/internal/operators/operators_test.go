@@ -68,9 +68,7 @@ func define(t *testing.T, api clusterapi.ClusterAPI) {
 			if err == nil {
 				break
 			}
-			if time.Since(start) > time.Minute {
-				t.Fatalf("%s is not served: %v", kind.Kind, err)
-			}
+			checktest.FatalIf(t, time.Since(start) > time.Minute, "%s is not served: %v", kind.Kind, err)
 		}
 	}
 }

@@ -51,9 +51,7 @@ func TestEndsWithItsProcess(t *testing.T) {
 					addresses = strings.Fields(rest)
 				}
 			}
-			if len(addresses) != 2 {
-				t.Fatalf("listening on %v", addresses)
-			}
+			checktest.FatalIf(t, len(addresses) != 2, "listening on %v", addresses)
 			switch how {
 			case "kill":
 				err = cmd.Process.Kill()
@@ -69,9 +67,7 @@ func TestEndsWithItsProcess(t *testing.T) {
 						break
 					}
 					_ = conn.Close()
-					if time.Now().After(deadline) {
-						t.Fatalf("somebody still listens on %s", address)
-					}
+					checktest.FatalIf(t, time.Now().After(deadline), "somebody still listens on %s", address)
 					time.Sleep(50 * time.Millisecond)
 				}
 			}

@@ -153,17 +153,13 @@ func TestReplicas(t *testing.T) {
 	}
 	for _, name := range names {
 		history := strings.Split(strings.TrimSpace(read(name).Data["history"]), "\n")
-		if len(history) != steps {
-			t.Errorf("%s: %d steps in the history", name, len(history))
-		}
+		checktest.FailIf(t, len(history) != steps, "%s: %d steps in the history", name, len(history))
 		by := map[string]bool{}
 		for i, entry := range history {
 			n, who, _ := strings.Cut(entry, " ")
 			checktest.Equal(t, strconv.Itoa(i+1), n, "%s: entry %d of the history is %q", name, i+1, entry)
 			by[who] = true
 		}
-		if len(by) != 5 {
-			t.Errorf("%s: %d replicas made steps, want 5: %v", name, len(by), by)
-		}
+		checktest.FailIf(t, len(by) != 5, "%s: %d replicas made steps, want 5: %v", name, len(by), by)
 	}
 }

@@ -165,9 +165,7 @@ func TestManager(t *testing.T) {
 		if n := count(t, "controller_runtime_reconcile_total", "looks-one"); n < 4 {
 			t.Errorf("%v looks are counted", n)
 		}
-		if got.has("selected after false>true")() {
-			t.Error("a watch saw what it does not select")
-		}
+		checktest.FailIf(t, got.has("selected after false>true")(), "a watch saw what it does not select")
 		checktest.Good(t, m.ready["looks"](nil))
 		checktest.Good(t, m.health["looks"](nil))
 		checktest.Good(t, stop())

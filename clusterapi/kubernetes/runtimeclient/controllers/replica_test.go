@@ -222,9 +222,7 @@ func (r *replica) elected() bool { return len(r.said("elected")) > 0 }
 func await(t testing.TB, what string, limit time.Duration, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !cond(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", limit, what)
-		}
+		checktest.FatalIf(t, time.Now().After(end), "not within %s: %s", limit, what)
 	}
 }
 

@@ -127,9 +127,8 @@ func TestUpdaterReplicas(t *testing.T) {
 	})
 	after := c.version()
 	checktest.Equal(t, completed, c.history(), "history at the end")
-	if before.Status.Desired.Image != sample.ToImage || after.Status.Desired.Image != sample.ToImage {
-		t.Errorf("desired is %s, then %s", before.Status.Desired.Image, after.Status.Desired.Image)
-	}
+	checktest.FailIf(t, before.Status.Desired.Image != sample.ToImage || after.Status.Desired.Image != sample.ToImage,
+		"desired is %s, then %s", before.Status.Desired.Image, after.Status.Desired.Image)
 	// At most the calls under way when it was stopped come to their end.
 	if late := len(stopped.said("task")) - made; late > 2*2 {
 		t.Errorf("the replica that was stopped told of %d tasks afterwards", late)

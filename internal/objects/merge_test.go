@@ -1,4 +1,4 @@
-package clusterapi_test
+package objects_test
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -60,7 +61,7 @@ func TestMerge(t *testing.T) {
 			base, over, want := mergeObject(t, c.kind+c.base+"}"), mergeObject(t, c.kind+c.over+"}"), mergeObject(t, c.kind+c.want+"}")
 			before := over.DeepCopy()
 			var overridden []string
-			clusterapi.Merge(base, over, func(path string) { overridden = append(overridden, path) })
+			objects.Merge(base, over, func(path string) { overridden = append(overridden, path) })
 			checktest.Same(t, want.Object, base.Object)
 			checktest.Same(t, c.overridden, overridden)
 			scribble(base.Object)
@@ -68,7 +69,7 @@ func TestMerge(t *testing.T) {
 		})
 	}
 	base := &unstructured.Unstructured{}
-	clusterapi.Merge(base, mergeObject(t, custom+"{a: 1}}"), nil)
+	objects.Merge(base, mergeObject(t, custom+"{a: 1}}"), nil)
 	checktest.Equal(t, "x", base.GetName(), "merged into nothing: %v", base)
 }
 
@@ -100,9 +101,7 @@ func TestMergeIsServerSideApply(t *testing.T) {
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(byKind))
-	if len(kinds) < 9 {
-		t.Fatalf("kinds %v", kinds)
-	}
+	checktest.FatalIf(t, len(kinds) < 9, "kinds %v", kinds)
 	rapid.Check(t, func(rt *rapid.T) {
 		source := rapid.SampledFrom(byKind[rapid.SampledFrom(kinds).Draw(rt, "kind")]).Draw(rt, "object")
 		one, two := source.DeepCopy(), source.DeepCopy()
@@ -121,7 +120,7 @@ func TestMergeIsServerSideApply(t *testing.T) {
 		apply(one, "one")
 		stored := apply(two, "two")
 		want := memory.New(memory.Options{})
-		clusterapi.Merge(one, two, nil)
+		objects.Merge(one, two, nil)
 		merged := checktest.Get(want.Apply(t.Context(), one, clusterapi.ApplyOptions{FieldManager: "both"}))(rt)
 		checktest.SameIn(rt, source.GetKind()+" "+source.GetName(), comparable(stored), comparable(merged))
 	})

@@ -1,6 +1,7 @@
-package clusterapi
+package objects
 
 import (
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -37,19 +38,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kinder is what a typed object that neither k8s.io/api nor
-// github.com/openshift/api has implements (on its pointer), so that Get, List
-// and Modify know its kind. APIKind returns a constant, so it is safe for
-// concurrent use.
-type Kinder interface {
+// kinder is clusterapi.Kinder.
+type kinder interface {
 	APIKind() schema.GroupVersionKind
 }
 
-// KindOf returns the group, version and kind of T, a struct of k8s.io/api or
-// github.com/openshift/api, or one whose pointer implements [Kinder]. Any other
-// type is an error.
-func KindOf[T any]() (schema.GroupVersionKind, error) {
-	return kindOfValue(new(T))
+// KindOf returns the kind of a pointer to a typed object: a struct of k8s.io/api or
+// github.com/openshift/api, or one with a method APIKind. Any other type is an error.
+func KindOf(obj any) (schema.GroupVersionKind, error) {
+	if k, ok := obj.(kinder); ok {
+		return k.APIKind(), nil
+	}
+	t := reflect.TypeOf(obj).Elem()
+	gvk, ok := kinds()[t]
+	if !ok {
+		return gvk, fmt.Errorf("clusterapi: the kind of %s is not known", t)
+	}
+	return gvk, nil
 }
 
 // TypeOf returns the struct type of a kind of k8s.io/api or

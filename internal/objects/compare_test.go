@@ -1,4 +1,4 @@
-package clusterapi_test
+package objects_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 func compareObject(tb testing.TB, text string) *unstructured.Unstructured {
@@ -81,7 +82,7 @@ properties:
 				schema = compareObject(t, tt.schema).Object
 			}
 			var got []string
-			for _, c := range clusterapi.Compare(compareObject(t, tt.old), compareObject(t, tt.new), schema) {
+			for _, c := range objects.Compare(compareObject(t, tt.old), compareObject(t, tt.new), schema) {
 				got = append(got, fmt.Sprintf("%s %v → %v", c.Path, c.Old, c.New))
 			}
 			checktest.Same(t, tt.want, got)
@@ -107,10 +108,10 @@ func TestCompareBothWays(t *testing.T) {
 			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": value(4).Draw(t, label)}}
 		}
 		a, b := make("a"), make("b")
-		if c := clusterapi.Compare(a, a.DeepCopy(), nil); len(c) > 0 {
+		if c := objects.Compare(a, a.DeepCopy(), nil); len(c) > 0 {
 			t.Fatalf("equal, and %v", c)
 		}
-		there, back := clusterapi.Compare(a, b, nil), clusterapi.Compare(b, a, nil)
+		there, back := objects.Compare(a, b, nil), clusterapi.Compare(b, a, nil)
 		for i := range back {
 			back[i].Old, back[i].New = back[i].New, back[i].Old
 		}
@@ -121,8 +122,6 @@ func TestCompareBothWays(t *testing.T) {
 func TestWithoutServerFields(t *testing.T) {
 	in := compareObject(t, "{kind: A, metadata: {name: x, uid: u, generation: 2, managedFields: [], labels: {a: b}}, spec: {}, status: {a: 1}}")
 	want := compareObject(t, "{kind: A, metadata: {name: x, labels: {a: b}}, spec: {}}")
-	checktest.Same(t, want.Object, clusterapi.WithoutServerFields(in).Object)
-	if in.GetUID() != "u" || clusterapi.WithoutServerFields(nil) != nil {
-		t.Error("the argument was changed")
-	}
+	checktest.Same(t, want.Object, objects.WithoutServerFields(in).Object)
+	checktest.FailIf(t, in.GetUID() != "u" || objects.WithoutServerFields(nil) != nil, "the argument was changed")
 }

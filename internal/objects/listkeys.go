@@ -1,4 +1,4 @@
-package clusterapi
+package objects
 
 import (
 	_ "embed"
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-//go:generate go generate -C memory/internal/genschema
+//go:generate go generate -C ../../clusterapi/memory/internal/genschema
 
 // listKeysFile says, for fields of k8s.io/api and github.com/openshift/api, their
 // list-map keys. Of k8s.io/api, "=set" marks a list that is a set, and "=atomic" a

@@ -1,4 +1,4 @@
-package clusterapi
+package openshift
 
 import configv1 "github.com/openshift/api/config/v1"
 

@@ -1,4 +1,4 @@
-package clusterapi
+package objects
 
 import (
 	"encoding/json"
@@ -10,9 +10,8 @@ import (
 )
 
 // Overlay lays the difference between two typed objects of one type onto u, of
-// which before is the typed form, and reports whether there was any. It is what
-// [Modify] does between its read and its write, for callers that do these
-// themselves. With statusOnly, differences outside the field status are left out.
+// which before is the typed form, and reports whether there was any. With
+// statusOnly, differences outside the field status are left out.
 //
 // before and after are pointers to structs of the same type. u.Object is replaced
 // if there is a difference; what it held is shared with the new one and not
@@ -35,13 +34,13 @@ func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (
 	s := shape{typ: reflect.TypeOf(after).Elem()}
 	l := layer{nulls: statusOnly}
 	if !statusOnly {
-		if equalJSON(b.Object, a.Object) {
+		if Equal(b.Object, a.Object) {
 			return false, nil
 		}
 		u.Object = l.object(u.Object, b.Object, a.Object, s)
 		return true, nil
 	}
-	if equalJSON(b.Object["status"], a.Object["status"]) {
+	if Equal(b.Object["status"], a.Object["status"]) {
 		return false, nil
 	}
 	u.Object = l.object(u.Object, only(b.Object, "status"), only(a.Object, "status"), s)
@@ -111,7 +110,7 @@ type layer struct {
 }
 
 func (l layer) value(stored, before, after any, s shape) any {
-	if equalJSON(before, after) {
+	if Equal(before, after) {
 		return stored
 	}
 	switch after := after.(type) {
@@ -137,7 +136,7 @@ func (l layer) object(stored, before, after map[string]any, s shape) map[string]
 	stored = maps.Clone(stored)
 	for name, av := range after {
 		bv, had := before[name]
-		if had && equalJSON(bv, av) {
+		if had && Equal(bv, av) {
 			if _, ok := stored[name]; !ok && av == nil && l.nulls {
 				stored[name] = nil
 			}
@@ -175,76 +174,4 @@ func (l layer) list(stored, before, after []any, s shape) []any {
 		}
 	}
 	return out
-}
-
-func deref(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
-// jsonField is a field of a struct, or of one that it embeds.
-type jsonField struct {
-	reflect.StructField
-	keys []string
-}
-
-// fieldNamed finds a field by its JSON name.
-func fieldNamed(t reflect.Type, name string) (jsonField, bool) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case tag == "-" || !f.IsExported() && !f.Anonymous:
-		case tag == name, tag == "" && !f.Anonymous && f.Name == name:
-			return jsonField{f, mapKeys(t, f)}, true
-		case tag == "" && f.Anonymous:
-			if inner := deref(f.Type); inner.Kind() == reflect.Struct {
-				if found, ok := fieldNamed(inner, name); ok {
-					return found, true
-				}
-			}
-		}
-	}
-	return jsonField{}, false
-}
-
-// equalJSON compares JSON trees; a number is equal to itself in either of the
-// forms int64 and float64.
-func equalJSON(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
-			return false
-		}
-		for k, av := range a {
-			bv, ok := b[k]
-			if !ok || !equalJSON(av, bv) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
-			return false
-		}
-		for i := range a {
-			if !equalJSON(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	case int64:
-		if f, ok := b.(float64); ok {
-			return float64(a) == f
-		}
-	case float64:
-		if i, ok := b.(int64); ok {
-			return a == float64(i)
-		}
-	}
-	return a == b
 }

@@ -1,8 +1,7 @@
-package clusterapi
+package objects
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,7 +39,7 @@ func (m merger) object(base, over map[string]any, s shape, path string) {
 		switch {
 		case bv == nil:
 			base[name] = runtime.DeepCopyJSONValue(ov)
-		case ov != nil && !equalJSON(bv, ov):
+		case ov != nil && !Equal(bv, ov):
 			base[name] = m.value(bv, ov, s.field(name), JoinPath(path, name))
 		}
 	}
@@ -87,20 +86,9 @@ func (m merger) list(base, over []any, s shape, path string) (merged []any, ok b
 		switch {
 		case !ok:
 			base = append(base, runtime.DeepCopyJSONValue(o))
-		case !equalJSON(base[i], o):
+		case !Equal(base[i], o):
 			base[i] = m.value(base[i], o, element, path+key)
 		}
 	}
 	return base, true
 }
-
-// isAtomic reports whether server-side apply replaces a struct as a whole.
-func isAtomic(t reflect.Type) bool {
-	t = deref(t)
-	if t == nil || t.Kind() != reflect.Struct {
-		return false
-	}
-	return t == rawExtensionType || isMarked(t.PkgPath()+"."+t.Name(), "=atomic")
-}
-
-var rawExtensionType = reflect.TypeFor[runtime.RawExtension]()

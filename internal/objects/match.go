@@ -1,7 +1,6 @@
-package clusterapi
+package objects
 
 import (
-	"encoding/json"
 	"slices"
 )
 
@@ -44,15 +43,6 @@ func index(list []any, keys []string) (map[string]int, bool) {
 	return at, len(keys) > 0
 }
 
-// text is the JSON form, in which maps are sorted.
-func text(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil { // a JSON tree has no value that fails, except NaN
-		return "\x01" + err.Error()
-	}
-	return string(data)
-}
-
 // align matches elements without keys: unchanged ones wherever they went, then
 // the others in their order. When some were added or removed, the order alone
 // does not say which are the same: there the most similar are.
@@ -61,12 +51,12 @@ func align(before, after []any) []int {
 	// What is equal at both ends needs no search: long lists mostly grow at
 	// one of them.
 	start := 0
-	for start < min(len(before), len(after)) && equalJSON(before[start], after[start]) {
+	for start < min(len(before), len(after)) && Equal(before[start], after[start]) {
 		out[start] = start
 		start++
 	}
 	end := 0
-	for end < min(len(before), len(after))-start && equalJSON(before[len(before)-1-end], after[len(after)-1-end]) {
+	for end < min(len(before), len(after))-start && Equal(before[len(before)-1-end], after[len(after)-1-end]) {
 		out[len(after)-1-end] = len(before) - 1 - end
 		end++
 	}
@@ -151,7 +141,7 @@ func similarity(a, b any) int {
 		return n
 	}
 	for k, av := range am {
-		if bv, ok := bm[k]; ok && av != nil && equalJSON(av, bv) {
+		if bv, ok := bm[k]; ok && av != nil && Equal(av, bv) {
 			n += each
 		}
 	}
