@@ -166,13 +166,6 @@ func TestRecordAndMarks(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	pending := func(w *world) {
-		w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
-		w.addConfig("50-worker-audit")
-		if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
-			panic(err)
-		}
-	}
 	timeout := func(s plan.Step, d time.Duration, f string) plan.Step {
 		s.Timeout, s.OnFailure = metav1.Duration{Duration: d}, f
 		return s
@@ -226,8 +219,6 @@ func TestFailures(t *testing.T) {
 			state: plan.StateFailed, text: "belongs to 2 custom roles", err: mcp.ErrPoolConflict},
 		{name: "an object that is refused", steps: []plan.Step{{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": map[string]any{"name": "x"}}}}},
 			state: plan.StateFailed, text: "Unknown"},
-		{name: "nothing moves", steps: []plan.Step{{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}}}, prepare: pending,
-			state: plan.StateFailed, text: "nothing has changed in pool worker since 2026-01-01T00:06:00Z"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}})
@@ -540,55 +531,6 @@ func TestPlanOfItsOwn(t *testing.T) {
 	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key("openshift-config", "notes")))
 	if r.Progress().State != plan.StateFinished || got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels["a"] != "b" || notes.Data["c"] != "d" {
 		t.Errorf("the plan is %s, %+v, %v, %v", r.Progress().State, got.Spec, got.Labels, notes.Data)
-	}
-}
-
-// P5: no node of a pool is told to reach anything while the plan has the pool
-// paused, and those that were told before finish.
-func TestPausedPoolsAreNotTargeted(t *testing.T) {
-	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
-	p, _, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "p", Version: version1, Sizes: []int{1, 2}})
-	checktest.OK(t, err)
-	cursor := w.cluster.Follow()
-	defer cursor.Close()
-	r := w.start("runner", plan.Options{Plan: p})
-	targeted := map[string]time.Time{}
-	unpaused := map[string]time.Time{}
-	desired := map[string]string{}
-	err = w.RunWhile(6*time.Hour, func() bool {
-		for c, ok := cursor.Next(); ok; c, ok = cursor.Next() {
-			if c.New == nil || r.Progress().Steps["pause"].State != "Done" {
-				continue
-			}
-			if n, err := clusterapi.As[corev1.Node](c.New); err == nil && c.New.Kind().Kind == "Node" {
-				if d := n.Annotations[mcp.AnnotationDesiredConfig]; desired[n.Name] != "" && desired[n.Name] != d && targeted[n.Name].IsZero() {
-					targeted[n.Name] = w.Now()
-				}
-				desired[n.Name] = n.Annotations[mcp.AnnotationDesiredConfig]
-			}
-			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](c.New); err == nil && c.New.Kind().Kind == "MachineConfigPool" && !p.Spec.Paused && unpaused[p.Name].IsZero() {
-				unpaused[p.Name] = w.Now()
-			}
-		}
-		return r.Progress().State != plan.StateFinished
-	})
-	checktest.OK(t, err)
-	group := map[string]string{}
-	for _, s := range p.Steps {
-		if strings.HasPrefix(s.ID, "label-") {
-			for _, n := range s.Args.Nodes {
-				group[n] = s.Args.Pool
-			}
-		}
-	}
-	for _, n := range []string{"worker-0", "worker-1", "worker-2", "worker-3"} {
-		pool := group[n]
-		if pool == "" {
-			pool = "worker"
-		}
-		if targeted[n].IsZero() || targeted[n].Before(unpaused[pool]) {
-			t.Errorf("node %s of pool %s: targeted %s, unpaused %s", n, pool, targeted[n], unpaused[pool])
-		}
 	}
 }
 
