@@ -78,7 +78,7 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
 	where := fmt.Sprintf("ConfigMap %s/%s", x.run.o.Namespace, recordName(x.plan.ID))
 	if x.had { // or the reading was old
-		err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
+		err := x.mustExist(recordName(x.plan.ID), false)
 		if err != nil {
 			err = x.finish(fmt.Errorf("the record of plan %s is gone: %s", x.plan.ID, where))
 		}
