@@ -204,7 +204,9 @@ func (x *canary) sizes(n int) []int {
 // CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
 // spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
 // if a node takes longer than a window, or one of the times is missing.
-func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Duration) (sizes []int, warnings []string, err error) {
+func CanarySizes(
+	n, sparePercent, maxUnavailable int, window, nodeTime time.Duration,
+) (sizes []int, warnings []string, err error) {
 	switch {
 	case nodeTime <= 0, window <= 0:
 		return nil, nil, fmt.Errorf("the length of a window and the time of a node are needed to size groups")
@@ -214,7 +216,8 @@ func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Dura
 	w := int(min(int64(window/nodeTime), int64(n))) * max(maxUnavailable, 1)
 	spare := sparePercent * n / 100
 	if spare == 0 {
-		warnings = append(warnings, "there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
+		warnings = append(warnings,
+			"there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
 	}
 	for size := max(1, min(spare, w)); n > 0; size = w {
 		size = min(size, n)
@@ -310,7 +313,8 @@ func (x *canary) validateStarts(groups int) {
 func (x *canary) warnOfCanary(g Group) {
 	n := len(x.nodes[x.o.Pool])
 	if spare := x.o.SparePercent * n / 100; len(g.Nodes) > max(spare, 1) {
-		x.warn("the canary has %d nodes, the spare capacity is %d: if they are lost there is no way back", len(g.Nodes), spare)
+		x.warn("the canary has %d nodes, the spare capacity is %d: if they are lost there is no way back",
+			len(g.Nodes), spare)
 	}
 	if x.o.NodeTime == 0 || x.o.Window == 0 || x.o.Version == "" {
 		return
@@ -349,7 +353,8 @@ func (x *canary) build(groups []Group) {
 			n := intstr.FromInt32(int32(x.o.MaxUnavailable))
 			limit = &n
 		}
-		x.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: append(slices.Clone(roles), g.Pool), MaxUnavailable: limit}})
+		own := append(slices.Clone(roles), g.Pool)
+		x.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: own, MaxUnavailable: limit}})
 		pools = append(pools, g.Pool)
 	}
 	for _, g := range groups {
@@ -363,12 +368,12 @@ func (x *canary) build(groups []Group) {
 		waiting = append(waiting, source)
 	}
 	if len(waiting) > 0 {
-		x.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: waiting, Paused: yes(true)}})
+		x.setPaused("pause", true, waiting)
 	}
 	x.window(0)
 	first := []string{pools[0]}
 	if x.o.Version != "" {
-		x.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(waiting), Args: Args{Version: x.o.Version, Image: x.o.Image}})
+		x.updateCluster("update-cluster", x.o.Version, x.o.Image, waiting)
 		first = append(x.controlPlane(), first...)
 	}
 	x.rollOut(0, pools[0], []string{pools[0]}, first)
@@ -451,7 +456,7 @@ func (x *canary) rollOut(i int, id string, pools, wait []string) {
 		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: last}})
 	}
 	if last == nil {
-		x.step(Step{ID: "wait-" + id, Kind: WaitPools, Args: Args{Pools: wait}})
+		x.wait("wait-"+id, wait)
 		return
 	}
 	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: last}})

@@ -24,7 +24,9 @@ func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured
 
 // markedAt reads an object and the mark of this plan on it. u is nil if the object does not
 // exist; it is shared. Another plan's mark is a failure, unless that plan has ended.
-func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (u *unstructured.Unstructured, m mark, err error) {
+func (x *pass) markedAt(
+	gvk schema.GroupVersionKind, key types.NamespacedName,
+) (u *unstructured.Unstructured, m mark, err error) {
 	o, err := clusterapi.GetShared(x.ctx, x.api, gvk, key)
 	if apierrors.IsNotFound(err) {
 		return nil, m, nil

@@ -50,7 +50,8 @@ func (x *pass) lookAtDrain(i int, s *Step, sp StepProgress) (look, error) {
 		d.attempt = &rollout.Drain{Node: node}
 	}
 	d.attempt.Blocked = func(pod types.NamespacedName, text string, err *rollout.DrainError) {
-		x.warnOnce(EventDrainBlocked, s, node, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", node, pod, text), err)
+		text = fmt.Sprintf("node %s: pod %s may not be evicted now: %s", node, pod, text)
+		x.warnOnce(EventDrainBlocked, s, node, text, err)
 	}
 	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
 	switch {

@@ -66,8 +66,13 @@ func (x *pass) endPlan(state State, err error) error {
 	if err := x.store(); err != nil || x.over {
 		return err
 	}
-	x.emit(EventPlanDone, EventData{State: state, Warning: state == StateFailed}, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
+	x.reportEnd(state)
 	return x.finish(err)
+}
+
+func (x *pass) reportEnd(state State) {
+	d := EventData{State: state, Warning: state == StateFailed}
+	x.emit(EventPlanDone, d, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
 }
 
 // look is what a step is found to be.
@@ -333,7 +338,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		return false, res, err
 	}
 	x.tell(EventStepFailed, s, failed.Error(), failed)
-	x.emit(EventPlanDone, EventData{State: StateFailed, Warning: true}, fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed), nil)
+	x.reportEnd(StateFailed)
 	return false, res, x.finish(failed)
 }
 
