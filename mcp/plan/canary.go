@@ -350,8 +350,7 @@ func (x *canary) build(groups []Group) {
 	for _, g := range groups {
 		limit := g.MaxUnavailable
 		if limit == nil {
-			n := intstr.FromInt32(int32(x.o.MaxUnavailable))
-			limit = &n
+			limit = new(intstr.FromInt32(int32(x.o.MaxUnavailable)))
 		}
 		own := append(slices.Clone(roles), g.Pool)
 		x.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: own, MaxUnavailable: limit}})
@@ -453,12 +452,12 @@ func (x *canary) rollOut(i int, id string, pools, wait []string) {
 		last = Window{x.o.Starts[i], x.o.Window}.lastStart(x.o.NodeTime)
 	}
 	if i > 0 {
-		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: last}})
+		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: new(false), Until: last}})
 	}
 	if last == nil {
 		x.wait("wait-"+id, wait)
 		return
 	}
 	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: last}})
-	x.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true), Unfinished: true}})
+	x.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: new(true), Unfinished: true}})
 }

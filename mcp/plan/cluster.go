@@ -278,5 +278,3 @@ func (b *builder) updateCluster(id, version, image string, paused []string) {
 	}
 	b.step(s)
 }
-
-func yes(v bool) *bool { return &v }

@@ -377,13 +377,11 @@ func stateAfter(m plan.Mode) plan.State {
 // Restore leaves alone what somebody has changed since.
 func TestRestoreConflict(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
-	two := intstr.FromInt32(2)
-	p := custom("p", plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}, pause("pause", true, "worker"), manual("wait"))
+	p := custom("p", plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: new(intstr.FromInt32(2))}}, pause("pause", true, "worker"), manual("wait"))
 	w.start("runner", plan.Options{Plan: p})
 	w.pass(t, time.Minute)
 	w.Stop("runner")
-	three := intstr.FromInt32(3)
-	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &three })
+	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = new(intstr.FromInt32(3)) })
 	r := w.start("stopper", plan.Options{Plan: custom("p"), Claim: plan.TakeOver, Mode: plan.Restore}) // by its ID alone
 	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	want := &plan.Report{
@@ -406,8 +404,7 @@ func TestRestoreConflict(t *testing.T) {
 // Without leave to reboot, Restore leaves the fields that would make nodes reboot,
 // and no other ones.
 func TestRestoreWithoutReboots(t *testing.T) {
-	two := intstr.FromInt32(2)
-	limit := plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}
+	limit := plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: new(intstr.FromInt32(2))}}
 	cordon := plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}}
 	label := plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"worker-0"}, Add: map[string]string{"a": "b"}}}
 	for _, tt := range []struct {

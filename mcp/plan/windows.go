@@ -166,7 +166,7 @@ func (b *builder) buildWindows(o WindowsOptions) {
 		}
 		id := func(what string) string { return fmt.Sprintf("%s-%d", what, i+1) }
 		last := w.lastStart(o.NodeTime)
-		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: last}})
+		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: new(false), Until: last}})
 		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: o.Pools, Until: last}})
 		b.setPaused(id("pause"), true, o.Pools)
 	}
@@ -186,6 +186,5 @@ func (b *builder) holdForWindow(i int, w Window, version string) {
 
 // lastStart is when the last node of a window starts, to be done when that ends.
 func (w Window) lastStart(nodeTime time.Duration) *metav1.Time {
-	last := metav1.NewTime(w.Start.Add(w.Duration - nodeTime))
-	return &last
+	return new(metav1.NewTime(w.Start.Add(w.Duration - nodeTime)))
 }
