@@ -21,9 +21,9 @@ import (
 // watch before any of them hears of it, and by what they write. A new run
 // starts with nothing and comes to the same end.
 type run struct {
-	*Rollout
-	o   Options // API gives mu up while a call is under way
-	api clusterapi.ClusterAPI
+	rollout *Rollout
+	o       Options // API gives mu up while a call is under way
+	api     clusterapi.ClusterAPI
 
 	mu    sync.Mutex // guards what follows
 	now   time.Time  // of the latest look or event
@@ -63,7 +63,7 @@ type poolCounts struct{ updated, unavailable, degraded, total int }
 
 func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 	x := &run{
-		Rollout:  r,
+		rollout:  r,
 		o:        r.o,
 		api:      api,
 		seen:     new(reconcile.Objects),
@@ -294,7 +294,7 @@ func (x *run) tell() {
 		x.told.events = x.told.events[1:]
 		x.told.telling = true
 		x.told.Unlock()
-		x.Rollout.emit(e)
+		x.rollout.emit(e)
 		x.told.Lock()
 		x.told.telling = false
 		x.told.Unlock()
@@ -303,8 +303,8 @@ func (x *run) tell() {
 
 // fail reports something that is tried again.
 func (x *run) fail(pool, node string, err error) {
-	x.Rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
-	x.logPanic("rollout: a panic", err)
+	x.rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
+	x.rollout.logPanic("rollout: a panic", err)
 	x.emit(EventError, EventData{Pool: pool, Node: node, Warning: true}, "", err)
 }
 
@@ -321,12 +321,12 @@ func (x *run) permitted(ctx context.Context, now time.Time) (bool, reconcile.Res
 	if x.free || x.o.Mode == Observe {
 		return true, reconcile.Result{}
 	}
-	err := panics.Catch(func() error { return x.checkNoController(ctx, x.o.API, now) })
+	err := panics.Catch(func() error { return x.rollout.checkNoController(ctx, x.o.API, now) })
 	if err == nil {
 		x.free = true
 		return true, reconcile.Result{}
 	}
-	if ctx.Err() != nil || x.fatal(err) {
+	if ctx.Err() != nil || x.rollout.fatal(err) {
 		return false, reconcile.Result{}
 	}
 	x.failures[""]++
