@@ -73,10 +73,10 @@ func (x *pass) lookAtDrain(i int, s *Step, sp StepProgress) (look, error) {
 
 // warnOnce reports something about a node of a step, once until the step is done.
 func (x *pass) warnOnce(t clusterapi.EventType, s *Step, node, text string, err error) {
-	if x.told[text] {
+	if x.reported[text] {
 		return
 	}
-	x.told[text] = true
+	x.reported[text] = true
 	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}, text, err)
 }
 

@@ -44,7 +44,7 @@ type reconciler struct {
 	moved     map[string]time.Time // when a phase changed, by pool
 	lingering map[string]time.Time // pools that a stop is to delete, since when nothing moved
 	waits     string               // last reported
-	told      map[string]bool      // what events were about
+	reported  map[string]bool      // what events were about
 	missing   map[string]time.Time // since when an object is not there
 	silent    time.Time            // when a scan first found nothing
 	doubt     time.Time            // when the present step was first found to fail
@@ -57,7 +57,7 @@ func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 		run: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID}, pools: pools, allPools: all,
 		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{},
 		releases: map[string]string{}, moved: map[string]time.Time{}, lingering: map[string]time.Time{},
-		told: map[string]bool{}, missing: map[string]time.Time{},
+		reported: map[string]bool{}, missing: map[string]time.Time{},
 	}
 }
 

@@ -110,7 +110,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	}
 	l, err := x.lookForNode(s)
 	if err == nil && l.skipped != "" {
-		x.tell(EventNodeGone, s, l.skipped, nil)
+		x.emitStep(EventNodeGone, s, l.skipped, nil)
 		return true, res, x.stepDone(s, sp, l)
 	}
 	if err == nil && !l.done {
@@ -210,7 +210,7 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 	if err := x.store(); err != nil || x.over {
 		return sp, err
 	}
-	x.tell(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
+	x.emitStep(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
 	return sp, nil
 }
 
@@ -301,12 +301,12 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 		return err
 	}
 	x.waits, x.doubt = "", time.Time{}
-	clear(x.told)
+	clear(x.reported)
 	text := fmt.Sprintf("step %s is done", s.ID)
 	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: %s", s.ID, l.skipped)
 	}
-	x.tell(event, s, text, nil)
+	x.emitStep(event, s, text, nil)
 	return nil
 }
 
@@ -329,7 +329,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		if err := x.store(); err != nil || x.over {
 			return false, res, err
 		}
-		x.tell(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
+		x.emitStep(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
 		return true, res, nil
 	}
 	p := &x.rec.Progress
@@ -337,7 +337,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 	if err := x.store(); err != nil || x.over {
 		return false, res, err
 	}
-	x.tell(EventStepFailed, s, failed.Error(), failed)
+	x.emitStep(EventStepFailed, s, failed.Error(), failed)
 	x.reportEnd(StateFailed)
 	return false, res, x.finish(failed)
 }
@@ -346,11 +346,11 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 func (x *pass) waiting(s *Step, why string) {
 	if why != "" && why != x.waits {
 		x.waits = why
-		x.tell(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
+		x.emitStep(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
 	}
 }
 
-func (x *pass) tell(t clusterapi.EventType, s *Step, text string, err error) {
+func (x *pass) emitStep(t clusterapi.EventType, s *Step, text string, err error) {
 	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
 		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed || t == EventNodeGone}
 	if len(s.Args.Pools) == 1 {

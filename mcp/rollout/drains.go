@@ -283,7 +283,7 @@ func (x *drainer) beginAttempt(asked string, failing time.Duration) {
 func (x *drainer) proceed() (at time.Time, err error) {
 	drain := x.d.attempt.drain
 	drain.Blocked = func(pod types.NamespacedName, text string, err *DrainError) {
-		x.tellDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
+		x.emitDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
 			fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, pod, text), err)
 	}
 	at, done, err := drain.Advance(x.ctx, x.run.api, x.now)
@@ -366,14 +366,14 @@ func (x *drainer) fulfilled() error {
 	}
 	x.d.attempt = nil
 	if drained && err == nil {
-		x.tellDrained()
+		x.emitDrained()
 	}
 	x.d.errors = 0
 	return nil
 }
 
-func (x *drainer) tellDrained() {
-	x.tellDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
+func (x *drainer) emitDrained() {
+	x.emitDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
 }
 
 // failed ends the attempt, and says when the next one follows.
@@ -387,7 +387,7 @@ func (x *drainer) failed(err error) {
 			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
 			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
 	} else {
-		x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
+		x.emitDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
 			fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err), err)
 	}
 	x.run.lock(x.now)
@@ -396,10 +396,10 @@ func (x *drainer) failed(err error) {
 }
 
 func (x *drainer) warn(reason, text string, err error) {
-	x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
+	x.emitDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
 }
 
-func (x *drainer) tellDrain(t clusterapi.EventType, d EventData, message string, err error) {
+func (x *drainer) emitDrain(t clusterapi.EventType, d EventData, message string, err error) {
 	d.Pool = x.pool
 	d.Node = x.node
 	x.run.lock(x.now)

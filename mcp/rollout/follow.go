@@ -49,11 +49,11 @@ type run struct {
 	done    map[string]string // pool → configuration last reported done
 	pools   map[string]poolCounts
 
-	free bool // no machine-config controller runs, as was found out
-	told struct {
+	free   bool     // no machine-config controller runs, as was found out
+	events struct { // that the observer has not received
 		sync.Mutex
-		events  []clusterapi.Event
-		telling bool
+		waiting []clusterapi.Event
+		busy    bool // the observer has one
 	}
 }
 
@@ -95,7 +95,7 @@ func (x *run) lock(now time.Time) {
 
 func (x *run) release() {
 	x.mu.Unlock()
-	x.tell()
+	x.flush()
 }
 
 // sources are the watches of every reconciler: none looks at anything before
@@ -277,27 +277,27 @@ func (x *run) begin() {
 func (x *run) emit(t clusterapi.EventType, d EventData, message string, err error) {
 	e := event(t, d, message, err)
 	e.Time = x.now
-	x.told.Lock()
-	x.told.events = append(x.told.events, e)
-	x.told.Unlock()
+	x.events.Lock()
+	x.events.waiting = append(x.events.waiting, e)
+	x.events.Unlock()
 }
 
-// tell passes the queued events to the observer, in order and one at a time.
-func (x *run) tell() {
+// flush passes the queued events to the observer, in order and one at a time.
+func (x *run) flush() {
 	for {
-		x.told.Lock()
-		if x.told.telling || len(x.told.events) == 0 {
-			x.told.Unlock()
+		x.events.Lock()
+		if x.events.busy || len(x.events.waiting) == 0 {
+			x.events.Unlock()
 			return
 		}
-		e := x.told.events[0]
-		x.told.events = x.told.events[1:]
-		x.told.telling = true
-		x.told.Unlock()
+		e := x.events.waiting[0]
+		x.events.waiting = x.events.waiting[1:]
+		x.events.busy = true
+		x.events.Unlock()
 		x.rollout.emit(e)
-		x.told.Lock()
-		x.told.telling = false
-		x.told.Unlock()
+		x.events.Lock()
+		x.events.busy = false
+		x.events.Unlock()
 	}
 }
 
