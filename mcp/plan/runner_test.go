@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
@@ -399,6 +400,33 @@ func TestRestoreConflict(t *testing.T) {
 	if !w.has(plan.EventError, "plan q: there is no record to stop", nil) {
 		t.Errorf("%q", w.log)
 	}
+}
+
+// A report counts what it has no room for once, however often a stop looks.
+func TestReportIsBounded(t *testing.T) {
+	w := alone(t)
+	defer w.Close()
+	p := custom("p")
+	apply := func(kind string, count int) {
+		for i := range count {
+			name := fmt.Sprintf("%s-%d", strings.ToLower(kind), i)
+			object := map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "openshift-config"}}
+			if kind == "MachineConfig" {
+				object["apiVersion"], object["metadata"] = mcfgv1.GroupVersion.String(), map[string]any{"name": name}
+			}
+			p.Steps = append(p.Steps, plan.Step{ID: name, Kind: plan.ApplyObject, Args: plan.Args{Object: object}})
+		}
+	}
+	apply("MachineConfig", 103)
+	apply("ConfigMap", 60) // more than one look puts back
+	p.Steps = append(p.Steps, manual("wait"))
+	w.start("runner", plan.Options{Plan: p})
+	w.pass(t, time.Hour)
+	w.Stop("runner")
+	r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
+	report := r.Progress().Report
+	checktest.Same(t, []int{60, 100, 3}, []int{len(report.Restored), len(report.Left), report.More})
 }
 
 // Without leave to reboot, Restore leaves the fields that would make nodes reboot,
