@@ -20,10 +20,6 @@ import (
 
 func failing(n *corev1.Node) { mcptest.Desired("N")(n); mcptest.State("Degraded")(n) }
 
-func off() *bool { b := false; return &b }
-
-func on() *bool { b := true; return &b }
-
 func TestCapacity(t *testing.T) {
 	old := func(n *corev1.Node) { mcptest.Desired("M")(n); mcptest.State("Degraded")(n) } // fails on an older config
 	for _, tt := range []struct {
@@ -38,7 +34,7 @@ func TestCapacity(t *testing.T) {
 		{"full", 1, mcp.Options{}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("b", mcptest.Desired("N"), mcptest.State("Working"))}, 0, nil},
 		{"a cordoned node takes a unit and is not targeted", 2, mcp.Options{}, []corev1.Node{mcptest.Worker("a", mcptest.Cordoned), mcptest.Worker("b"), mcptest.Worker("c")}, 1, []string{"b"}},
 		{"a failing node that has the target takes a unit", 2, mcp.Options{}, []corev1.Node{mcptest.Worker("a", failing), mcptest.Worker("b"), mcptest.Worker("c")}, 1, []string{"b"}},
-		{"one that fails on an older config takes none, unless held", 1, mcp.Options{HoldFailing: off()},
+		{"one that fails on an older config takes none, unless held", 1, mcp.Options{HoldFailing: new(false)},
 			[]corev1.Node{mcptest.Worker("a"), mcptest.Worker("b", old)}, 1, []string{"a"}},
 		{"failing and cordoned counts once", 2, mcp.Options{}, []corev1.Node{mcptest.Worker("a", failing, mcptest.Cordoned), mcptest.Worker("b")}, 1, []string{"b"}},
 		{"failing and cordoned counts twice", 2, mcp.Options{Compat: true}, []corev1.Node{mcptest.Worker("a", failing, mcptest.Cordoned), mcptest.Worker("b")}, 0, nil},
@@ -49,7 +45,7 @@ func TestCapacity(t *testing.T) {
 		{"held node goes first and leaves the others less", 2, mcp.Options{}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("b"), mcptest.Worker("z", old)}, 2, []string{"z", "a"}},
 		{"held node goes first, even before the capacity is cut", 1, mcp.Options{}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("z", old)}, 1, []string{"z"}},
 		{"not held under compat", 2, mcp.Options{Compat: true}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("b"), mcptest.Worker("z", old)}, 2, []string{"a", "b"}},
-		{"held under compat if asked for", 2, mcp.Options{Compat: true, HoldFailing: on()}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("b"), mcptest.Worker("z", old)}, 2, []string{"z", "a"}},
+		{"held under compat if asked for", 2, mcp.Options{Compat: true, HoldFailing: new(true)}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("b"), mcptest.Worker("z", old)}, 2, []string{"z", "a"}},
 		{"a drifted node is a candidate that takes a unit, not held", 2, mcp.Options{}, []corev1.Node{mcptest.Worker("a"), mcptest.Worker("z", mcptest.State("Degraded"))}, 1, []string{"a"}},
 		{"unreconcilable for its target is not held", 1, mcp.Options{},
 			[]corev1.Node{mcptest.Worker("a"), mcptest.Worker("z", mcptest.Desired("M"), mcptest.State("Unreconcilable"), mcptest.Reason("can't reconcile config O with M: no"))}, 1, []string{"a"}},

@@ -39,9 +39,8 @@ func drainedPod(name, node, app string, edits ...podEdit) *corev1.Pod {
 }
 
 func ownedBy(kind, name string) podEdit {
-	yes := true
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: types.UID(kind + "-" + name), Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Name: name, UID: types.UID(kind + "-" + name), Controller: new(true)}}
 	}
 }
 

@@ -61,10 +61,9 @@ func ExampleState_Explain() {
 // Would this node drain, and what stands in its way?
 func ExampleDrainPlan() {
 	pod := func(name, app string) *corev1.Pod {
-		yes := true
 		p := &corev1.Pod{}
 		p.Namespace, p.Name, p.Labels = "shop", name, map[string]string{"app": app}
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, Controller: new(true)}}
 		p.Spec.NodeName = "ada"
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		return p

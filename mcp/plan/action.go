@@ -205,7 +205,8 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		c.n++
 	}
 	cordoned, _ := x.plan.cordoned(s)
-	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now, Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.api}
+	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now,
+		Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.api}
 	key := x.key
 	return false, c.outcome.Text, &reconcile.Job{ID: jobID{s.ID, c.n},
 		Run: func(ctx context.Context, _ func(any)) (any, error) { return action.Do(ctx, asked) },
@@ -258,7 +259,8 @@ func passes(err error) bool {
 	if errors.As(err, &caught) {
 		return false
 	}
-	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err) ||
+	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsUnexpectedServerError(err) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

@@ -99,9 +99,8 @@ func examplePlans(t testing.TB) map[string]plan.Plan {
 	for i := range 3 {
 		infra.Nodes = append(infra.Nodes, mcptest.Node(fmt.Sprint("i", i), "infra", "O"))
 	}
-	limit := intstr.FromString("50%")
 	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: "approval", KeepPools: true,
-		Groups: []plan.Group{{Pool: "infra-canary", Nodes: []string{"i1"}, MaxUnavailable: &limit}}})
+		Groups: []plan.Group{{Pool: "infra-canary", Nodes: []string{"i1"}, MaxUnavailable: new(intstr.FromString("50%"))}}})
 	add("canary-of-infra", p, w, err)
 
 	p, w, err = plan.PlanWindows(clusterOf(20), plan.WindowsOptions{ID: "nights", Version: version1, NodeTime: 10 * time.Minute,
@@ -399,9 +398,8 @@ func TestBuilderProblems(t *testing.T) {
 
 // budgetOf is a budget in namespace app of the pods with a label kind.
 func budgetOf(kind string, minAvailable, healthy int32) *policyv1.PodDisruptionBudget {
-	least := intstr.FromInt32(minAvailable)
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: kind}}
-	b.Spec.MinAvailable = &least
+	b.Spec.MinAvailable = new(intstr.FromInt32(minAvailable))
 	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": kind}}
 	b.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: minAvailable, CurrentHealthy: healthy, ExpectedPods: healthy,
 		DisruptionsAllowed: max(healthy-minAvailable, 0)}
@@ -411,11 +409,10 @@ func budgetOf(kind string, minAvailable, healthy int32) *policyv1.PodDisruptionB
 // appPod is a pod of a Deployment's kind on a node, which chooses nodes by a label if there
 // is one.
 func appPod(name, kind, node, label string) *corev1.Pod {
-	yes := true
 	return pod(name, "", func(p *corev1.Pod) {
 		p.Labels = map[string]string{"kind": kind}
 		p.Spec.NodeName = node
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: kind, UID: "rs", Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: kind, UID: "rs", Controller: new(true)}}
 		if label != "" {
 			p.Spec.NodeSelector = map[string]string{label: ""}
 		}

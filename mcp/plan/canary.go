@@ -107,7 +107,7 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 	if o.Gate == "" {
 		o.Gate = actionHealth
 	}
-	x := &canary{builder: b, o: o}
+	x := &canary{b: b, o: o}
 	x.validate()
 	groups := x.groups()
 	x.validateGroups(groups)
@@ -119,35 +119,35 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 }
 
 type canary struct {
-	*builder
+	b      *builder
 	o      CanaryOptions
 	source map[string]string // labels by which a custom pool has its nodes
 }
 
 func (x *canary) validate() {
 	if x.o.Pool == mcp.PoolMaster || x.o.Pool == mcp.PoolArbiter {
-		x.add("pool %s: the control plane has no canary: nodes leave it for no custom pool", x.o.Pool)
+		x.b.add("pool %s: the control plane has no canary: nodes leave it for no custom pool", x.o.Pool)
 	}
-	x.atRest(x.o.Pool)
-	x.others(x.o.Version, x.o.Pool)
+	x.b.atRest(x.o.Pool)
+	x.b.others(x.o.Version, x.o.Pool)
 	if x.o.Version != "" {
-		x.atRest(x.controlPlane()...)
-		x.leadsTo(x.o.Version)
+		x.b.atRest(x.b.controlPlane()...)
+		x.b.leadsTo(x.o.Version)
 	}
-	for _, n := range x.nodes[x.o.Pool] {
+	for _, n := range x.b.nodes[x.o.Pool] {
 		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is {
-			x.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
+			x.b.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
 		}
 	}
-	if len(x.nodes[x.o.Pool]) == 0 && x.pools[x.o.Pool] != nil {
-		x.add("pool %s has no nodes", x.o.Pool)
+	if len(x.b.nodes[x.o.Pool]) == 0 && x.b.pools[x.o.Pool] != nil {
+		x.b.add("pool %s has no nodes", x.o.Pool)
 	}
-	x.certificates(x.o.Pool)
-	if p := x.pools[x.o.Pool]; p != nil && x.o.Pool != mcp.PoolWorker && p.Spec.NodeSelector != nil {
+	x.b.certificates(x.o.Pool)
+	if p := x.b.pools[x.o.Pool]; p != nil && x.o.Pool != mcp.PoolWorker && p.Spec.NodeSelector != nil {
 		x.source = maps.Clone(p.Spec.NodeSelector.MatchLabels)
 		delete(x.source, mcp.LabelNodeRolePrefix+mcp.PoolWorker)
 		if len(p.Spec.NodeSelector.MatchExpressions) > 0 || len(x.source) == 0 {
-			x.add("pool %s does not select its nodes by labels alone: nodes cannot be moved out of it and back", x.o.Pool)
+			x.b.add("pool %s does not select its nodes by labels alone: nodes cannot be moved out of it and back", x.o.Pool)
 		}
 	}
 }
@@ -155,15 +155,15 @@ func (x *canary) validate() {
 // groups are the new pools: those of the options, or what sizes say.
 func (x *canary) groups() []Group {
 	if x.o.Window > 0 && x.o.Window < x.o.NodeTime && (x.o.Groups != nil || x.o.Sizes != nil) {
-		x.add("%w", shortWindow(x.o.Window, x.o.NodeTime))
+		x.b.add("%w", shortWindow(x.o.Window, x.o.NodeTime))
 	}
 	if x.o.Groups != nil {
 		if len(x.o.Groups) == 0 {
-			x.add("there are no groups")
+			x.b.add("there are no groups")
 		}
 		return slices.Clone(x.o.Groups)
 	}
-	nodes := namesOf(x.nodes[x.o.Pool])
+	nodes := namesOf(x.b.nodes[x.o.Pool])
 	sizes := x.o.Sizes
 	if sizes == nil {
 		sizes = x.sizes(len(nodes))
@@ -171,17 +171,17 @@ func (x *canary) groups() []Group {
 	total := 0
 	for i, size := range sizes {
 		if size < 1 {
-			x.add("size %d of group %d is not positive", size, i+1)
+			x.b.add("size %d of group %d is not positive", size, i+1)
 			return nil
 		}
 		total += size
 	}
 	if total > len(nodes) {
-		x.add("the groups have %d nodes together, pool %s has %d", total, x.o.Pool, len(nodes))
+		x.b.add("the groups have %d nodes together, pool %s has %d", total, x.o.Pool, len(nodes))
 		return nil
 	}
 	if x.o.Sizes != nil && len(sizes) == 0 {
-		x.add("there are no groups")
+		x.b.add("there are no groups")
 	}
 	var out []Group
 	for i, size := range sizes {
@@ -195,16 +195,18 @@ func (x *canary) groups() []Group {
 func (x *canary) sizes(n int) []int {
 	sizes, warnings, err := CanarySizes(n, x.o.SparePercent, x.o.MaxUnavailable, x.o.Window, x.o.NodeTime)
 	if err != nil {
-		x.add("%w", err)
+		x.b.add("%w", err)
 	}
-	x.warnings = append(x.warnings, warnings...)
+	x.b.warnings = append(x.b.warnings, warnings...)
 	return sizes
 }
 
 // CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
 // spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
 // if a node takes longer than a window, or one of the times is missing.
-func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Duration) (sizes []int, warnings []string, err error) {
+func CanarySizes(
+	n, sparePercent, maxUnavailable int, window, nodeTime time.Duration,
+) (sizes []int, warnings []string, err error) {
 	switch {
 	case nodeTime <= 0, window <= 0:
 		return nil, nil, fmt.Errorf("the length of a window and the time of a node are needed to size groups")
@@ -214,7 +216,8 @@ func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Dura
 	w := int(min(int64(window/nodeTime), int64(n))) * max(maxUnavailable, 1)
 	spare := sparePercent * n / 100
 	if spare == 0 {
-		warnings = append(warnings, "there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
+		warnings = append(warnings,
+			"there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
 	}
 	for size := max(1, min(spare, w)); n > 0; size = w {
 		size = min(size, n)
@@ -243,13 +246,13 @@ func suffix(i int) string {
 func (x *canary) validateGroups(groups []Group) {
 	seen := map[string]string{}
 	for _, g := range groups {
-		f := x.in("group " + bounded.Quote(g.Pool))
+		f := x.b.in("group " + bounded.Quote(g.Pool))
 		if texts := validation.IsDNS1123Subdomain(g.Pool); texts != nil {
 			f.add("%s", strings.Join(texts, "; "))
 		} else if texts := validation.IsQualifiedName(mcp.LabelNodeRolePrefix + g.Pool); texts != nil {
 			f.add("the name is no label: %s", strings.Join(texts, "; "))
 		}
-		if x.pools[g.Pool] != nil {
+		if x.b.pools[g.Pool] != nil {
 			f.add("a pool of this name exists")
 		}
 		if g.MaxUnavailable != nil {
@@ -265,7 +268,7 @@ func (x *canary) validateGroups(groups []Group) {
 		}
 		seen["pool "+g.Pool] = g.Pool
 		for _, n := range g.Nodes {
-			switch m := x.node[n]; {
+			switch m := x.b.node[n]; {
 			case m == nil:
 				f.add("node %s does not exist", n)
 			case m.pool != x.o.Pool:
@@ -294,23 +297,24 @@ func (x *canary) validateStarts(groups int) {
 		return
 	}
 	if len(starts) < groups {
-		x.add("there are %d windows for %d groups", len(starts), groups)
+		x.b.add("there are %d windows for %d groups", len(starts), groups)
 	}
 	if x.o.Window == 0 {
-		x.add("the length of the windows is needed, to know when they end")
+		x.b.add("the length of the windows is needed, to know when they end")
 	}
 	for i, start := range starts {
 		if i > 0 && start.Before(starts[i-1].Add(x.o.Window)) {
-			x.add("window %d opens before the one before it has closed", i+1)
+			x.b.add("window %d opens before the one before it has closed", i+1)
 		}
 	}
 }
 
 // warnOfCanary describes what the first group risks.
 func (x *canary) warnOfCanary(g Group) {
-	n := len(x.nodes[x.o.Pool])
+	n := len(x.b.nodes[x.o.Pool])
 	if spare := x.o.SparePercent * n / 100; len(g.Nodes) > max(spare, 1) {
-		x.warn("the canary has %d nodes, the spare capacity is %d: if they are lost there is no way back", len(g.Nodes), spare)
+		x.b.warn("the canary has %d nodes, the spare capacity is %d: if they are lost there is no way back",
+			len(g.Nodes), spare)
 	}
 	if x.o.NodeTime == 0 || x.o.Window == 0 || x.o.Version == "" {
 		return
@@ -318,7 +322,7 @@ func (x *canary) warnOfCanary(g Group) {
 	limit := x.limit(g, len(g.Nodes))
 	need := x.o.ClusterTime + time.Duration((len(g.Nodes)+limit-1)/limit)*x.o.NodeTime
 	if need > x.o.Window {
-		x.warn("the first window is too short: the cluster takes %s and the canary %s, together %s of %s",
+		x.b.warn("the first window is too short: the cluster takes %s and the canary %s, together %s of %s",
 			x.o.ClusterTime, need-x.o.ClusterTime, need, x.o.Window)
 	}
 }
@@ -341,45 +345,45 @@ func (x *canary) build(groups []Group) {
 	if source != mcp.PoolWorker {
 		roles = append(roles, source)
 	}
-	x.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: x.checks()}})
+	x.b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: x.checks()}})
 	var pools []string
 	for _, g := range groups {
 		limit := g.MaxUnavailable
 		if limit == nil {
-			n := intstr.FromInt32(int32(x.o.MaxUnavailable))
-			limit = &n
+			limit = new(intstr.FromInt32(int32(x.o.MaxUnavailable)))
 		}
-		x.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: append(slices.Clone(roles), g.Pool), MaxUnavailable: limit}})
+		own := append(slices.Clone(roles), g.Pool)
+		x.b.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: own, MaxUnavailable: limit}})
 		pools = append(pools, g.Pool)
 	}
 	for _, g := range groups {
-		x.step(Step{ID: "label-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, true)})
+		x.b.step(Step{ID: "label-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, true)})
 	}
 	together := append([]string{source}, pools...)
-	x.verify("same-content", Check{Kind: poolsHealthy, Pools: together}, Check{Kind: poolsSameContent, Pools: together})
+	x.b.verify("same-content", Check{Kind: poolsHealthy, Pools: together}, Check{Kind: poolsSameContent, Pools: together})
 
 	waiting := slices.Clone(pools[1:])
 	if x.rest(groups) > 0 {
 		waiting = append(waiting, source)
 	}
 	if len(waiting) > 0 {
-		x.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: waiting, Paused: yes(true)}})
+		x.b.setPaused("pause", true, waiting)
 	}
 	x.window(0)
 	first := []string{pools[0]}
 	if x.o.Version != "" {
-		x.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(waiting), Args: Args{Version: x.o.Version, Image: x.o.Image}})
-		first = append(x.controlPlane(), first...)
+		x.b.updateCluster("update-cluster", x.o.Version, x.o.Image, waiting)
+		first = append(x.b.controlPlane(), first...)
 	}
 	x.rollOut(0, pools[0], []string{pools[0]}, first)
-	x.step(Step{ID: "gate-" + pools[0], Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pools[0]}}})
+	x.b.step(Step{ID: "gate-" + pools[0], Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pools[0]}}})
 	for i, pool := range waiting {
 		x.window(i + 1)
 		if before := slices.Concat(pools[:1], waiting[:i]); x.windowed(i + 1) {
 			x.rollOut(i+1, fmt.Sprintf("rest-%d", i+2), before, before) // what overran its window
 		}
 		x.rollOut(i+1, pool, []string{pool}, []string{pool})
-		x.step(Step{ID: "gate-" + pool, Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pool}}})
+		x.b.step(Step{ID: "gate-" + pool, Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pool}}})
 	}
 	all := slices.Concat(pools[:1], waiting)
 	for i := len(all); x.windowed(i); i++ {
@@ -387,16 +391,16 @@ func (x *canary) build(groups []Group) {
 		x.rollOut(i, fmt.Sprintf("rest-%d", i+1), all, all)
 	}
 	if x.o.Starts != nil {
-		x.verify("verify", Check{Kind: poolsUpdated, Pools: all}, Check{Kind: poolsUnpaused, Pools: all})
+		x.b.verify("verify", Check{Kind: poolsUpdated, Pools: all}, Check{Kind: poolsUnpaused, Pools: all})
 	}
 	if x.o.KeepPools {
 		return
 	}
 	for _, g := range groups {
-		x.step(Step{ID: "return-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, false)})
+		x.b.step(Step{ID: "return-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, false)})
 	}
 	for _, pool := range pools {
-		x.step(Step{ID: "delete-" + pool, Kind: DeletePool, Args: Args{Pool: pool}})
+		x.b.step(Step{ID: "delete-" + pool, Kind: DeletePool, Args: Args{Pool: pool}})
 	}
 }
 
@@ -411,7 +415,7 @@ func (x *canary) checks() []Check {
 
 // rest is how many nodes are in no group.
 func (x *canary) rest(groups []Group) int {
-	n := len(x.nodes[x.o.Pool])
+	n := len(x.b.nodes[x.o.Pool])
 	for _, g := range groups {
 		n -= len(g.Nodes)
 	}
@@ -436,7 +440,7 @@ func (x *canary) windowed(i int) bool { return i < len(x.o.Starts) }
 // window holds the plan until the window of a group opens, if it has one.
 func (x *canary) window(i int) {
 	if x.windowed(i) {
-		x.holdForWindow(i, Window{x.o.Starts[i], x.o.Window}, x.o.Version)
+		x.b.holdForWindow(i, Window{x.o.Starts[i], x.o.Window}, x.o.Version)
 	}
 }
 
@@ -448,12 +452,12 @@ func (x *canary) rollOut(i int, id string, pools, wait []string) {
 		last = Window{x.o.Starts[i], x.o.Window}.lastStart(x.o.NodeTime)
 	}
 	if i > 0 {
-		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: last}})
+		x.b.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: new(false), Until: last}})
 	}
 	if last == nil {
-		x.step(Step{ID: "wait-" + id, Kind: WaitPools, Args: Args{Pools: wait}})
+		x.b.wait("wait-"+id, wait)
 		return
 	}
-	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: last}})
-	x.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true), Unfinished: true}})
+	x.b.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: last}})
+	x.b.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: new(true), Unfinished: true}})
 }

@@ -24,7 +24,9 @@ func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured
 
 // markedAt reads an object and the mark of this plan on it. u is nil if the object does not
 // exist; it is shared. Another plan's mark is a failure, unless that plan has ended.
-func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (u *unstructured.Unstructured, m mark, err error) {
+func (x *pass) markedAt(
+	gvk schema.GroupVersionKind, key types.NamespacedName,
+) (u *unstructured.Unstructured, m mark, err error) {
 	o, err := clusterapi.GetShared(x.ctx, x.api, gvk, key)
 	if apierrors.IsNotFound(err) {
 		return nil, m, nil
@@ -155,7 +157,7 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			return l, err
 		}
 		what := gvk.Kind + "/" + name
-		if err := x.mustExist(what, func() (bool, error) { return u != nil, nil }); err != nil {
+		if err := x.mustExist(what, u != nil); err != nil {
 			return l, err
 		}
 		if u == nil {
@@ -223,9 +225,10 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 		case err != nil:
 			return l, err
 		case n == nil:
-			x.leaveOut(s, name, fmt.Sprintf("node %s does not exist", name))
+			x.warnOnce(EventNodeGone, s, name, fmt.Sprintf("node %s does not exist", name), nil)
 		case s.elsewhere(n.Labels, member) != "":
-			x.leaveOut(s, name, fmt.Sprintf("node %s is in pool %s by now", name, s.elsewhere(n.Labels, member)))
+			in := s.elsewhere(n.Labels, member)
+			x.warnOnce(EventNodeGone, s, name, fmt.Sprintf("node %s is in pool %s by now", name, in), nil)
 		case maps.Equal(s.Args.relabel(n.Labels), n.Labels):
 			moved = append(moved, n)
 			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
@@ -260,17 +263,6 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	return l, err
 }
 
-// leaveOut reports once that a step passes over one of its nodes.
-func (x *pass) leaveOut(s *Step, node, text string) {
-	key := "left out " + node
-	if x.told[key] {
-		return
-	}
-	x.told[key] = true
-	d := EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}
-	x.emit(EventNodeGone, d, text, nil)
-}
-
 // elsewhere returns the pool that keeps a node from being moved, as somebody has put the
 // node there since the plan was made: with the labels of the step the node would be in two
 // custom pools, or in that one. It is empty if absent.
@@ -301,7 +293,7 @@ func (x *pass) arrived(pool string, nodes []*corev1.Node) (why string, err error
 	if err != nil {
 		return "", err
 	}
-	if err := x.mustExist(poolKind.Kind+"/"+pool, func() (bool, error) { return p != nil, nil }); err != nil {
+	if err := x.mustExist(poolKind.Kind+"/"+pool, p != nil); err != nil {
 		return "", err
 	}
 	if p == nil {

@@ -81,7 +81,12 @@ type member struct {
 }
 
 func newBuilder(c Cluster, id string) *builder {
-	b := &builder{c: c, pools: map[string]*mcfgv1.MachineConfigPool{}, nodes: map[string][]*member{}, node: make(map[string]*member, len(c.Nodes))}
+	b := &builder{
+		c:     c,
+		pools: map[string]*mcfgv1.MachineConfigPool{},
+		nodes: map[string][]*member{},
+		node:  make(map[string]*member, len(c.Nodes)),
+	}
 	if texts := validation.IsDNS1123Label(id); texts != nil {
 		b.add("id %s: %s", bounded.Quote(id), strings.Join(texts, "; "))
 	}
@@ -255,12 +260,21 @@ func namesOf(nodes []*member) []string {
 	return out
 }
 
-// needPaused is what a step needs that must find pools paused.
-func needPaused(pools []string) []Check {
-	if len(pools) == 0 {
-		return nil
-	}
-	return []Check{{Kind: poolsPaused, Pools: pools}}
+// setPaused adds a step that pauses pools or unpauses them.
+func (b *builder) setPaused(id string, paused bool, pools []string) {
+	b.step(Step{ID: id, Kind: SetPaused, Args: Args{Pools: pools, Paused: &paused}})
 }
 
-func yes(v bool) *bool { return &v }
+// wait adds a step that waits until pools are updated.
+func (b *builder) wait(id string, pools []string) {
+	b.step(Step{ID: id, Kind: WaitPools, Args: Args{Pools: pools}})
+}
+
+// updateCluster adds a step that updates the cluster while pools are paused.
+func (b *builder) updateCluster(id, version, image string, paused []string) {
+	s := Step{ID: id, Kind: UpdateCluster, Args: Args{Version: version, Image: image}}
+	if len(paused) > 0 {
+		s.Needs = []Check{{Kind: poolsPaused, Pools: paused}}
+	}
+	b.step(s)
+}

@@ -132,7 +132,8 @@ func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
 		switch {
 		case t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil:
 			var id string
-			if json.Unmarshal(fields["id"], &id) == nil && where != "" && stepID.MatchString(id) && !strings.HasSuffix(where, ")") {
+			isStep := where != "" && !strings.HasSuffix(where, ")") && json.Unmarshal(fields["id"], &id) == nil
+			if isStep && stepID.MatchString(id) {
 				where += " (" + id + ")"
 			}
 			for i := range t.NumField() {

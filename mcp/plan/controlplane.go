@@ -119,7 +119,8 @@ func minorList(minors []openshift.Minor) string {
 func (b *builder) offered(channel string) {
 	channels := b.c.Version.Status.Desired.Channels
 	if len(channels) > 0 && !slices.Contains(channels, channel) {
-		b.add("channel %s is not offered: it takes 45 to 90 days from a release's general availability; there are %s", channel, strings.Join(channels, ", "))
+		b.add("channel %s is not offered: it takes 45 to 90 days from a release's general availability; there are %s",
+			channel, strings.Join(channels, ", "))
 	}
 }
 
@@ -148,7 +149,8 @@ func (b *builder) kubelets(minors []openshift.Minor) {
 			}
 			for i, m := range minors[1:] {
 				if behind := int(servers[i+1]) - has; behind > int(m.KubeletSkew()) {
-					b.add("node %s of pool %s has kubelet %s, which would be %d minor versions behind at OpenShift %s; %d are supported",
+					b.add("node %s of pool %s has kubelet %s, "+
+						"which would be %d minor versions behind at OpenShift %s; %d are supported",
 						n.Name, pool, n.Status.NodeInfo.KubeletVersion, behind, m, m.KubeletSkew())
 					break
 				}
@@ -177,7 +179,8 @@ func (b *builder) packages(to openshift.Minor) {
 			v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage)
 			switch {
 			case is && !to.PackageBased():
-				b.add("node %s runs Red Hat Enterprise Linux %s: OpenShift 4.19 and later do not support that, replace it first", n.Name, v)
+				b.add("node %s runs Red Hat Enterprise Linux %s: OpenShift 4.19 and later do not support that, "+
+					"replace it first", n.Name, v)
 			case is:
 				b.warn("node %s runs Red Hat Enterprise Linux %s: run its playbook when it becomes NotReady", n.Name, v)
 			}
@@ -200,11 +203,12 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 			b.step(Step{ID: id, Kind: UpdateOperators, Args: Args{Version: version}})
 		}
 	}
-	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Action: o.Check, Checks: []Check{{Kind: clusterIdle}, {Kind: poolsHealthy, Pools: everything}, {Kind: poolsUnpaused, Pools: pools}}}})
+	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Action: o.Check, Checks: []Check{
+		{Kind: clusterIdle}, {Kind: poolsHealthy, Pools: everything}, {Kind: poolsUnpaused, Pools: pools}}}})
 	operators("operators-1", o.Versions[0])
-	b.step(Step{ID: "wait-all", Kind: WaitPools, Args: Args{Pools: everything}})
+	b.wait("wait-all", everything)
 	b.step(Step{ID: "channel", Kind: SetChannel, Args: Args{Channel: o.Channel}})
-	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true)}})
+	b.setPaused("pause", true, pools)
 	for i, v := range o.Versions {
 		if i > 0 {
 			operators(fmt.Sprintf("operators-%d", i+1), v)
@@ -216,18 +220,18 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 				b.step(Step{ID: id, Kind: Hook, Args: Args{Action: hook}})
 			}
 		}
-		b.step(Step{ID: fmt.Sprintf("update-cluster-%d", i+1), Kind: UpdateCluster, Needs: needPaused(pools), Args: Args{Version: v, Image: image(i)}})
-		b.step(Step{ID: fmt.Sprintf("wait-control-plane-%d", i+1), Kind: WaitPools, Args: Args{Pools: controlPlane}})
+		b.updateCluster(fmt.Sprintf("update-cluster-%d", i+1), v, image(i), pools)
+		b.wait(fmt.Sprintf("wait-control-plane-%d", i+1), controlPlane)
 	}
 	target := o.Versions[len(o.Versions)-1]
 	operators(fmt.Sprintf("operators-%d", len(o.Versions)+1), target)
 	if o.AtOnce {
-		b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false)}})
-		b.step(Step{ID: "wait-compute", Kind: WaitPools, Args: Args{Pools: pools}})
+		b.setPaused("unpause", false, pools)
+		b.wait("wait-compute", pools)
 	} else {
 		for _, pool := range pools {
-			b.step(Step{ID: "unpause-" + pool, Kind: SetPaused, Args: Args{Pools: []string{pool}, Paused: yes(false)}})
-			b.step(Step{ID: "wait-" + pool, Kind: WaitPools, Args: Args{Pools: []string{pool}}})
+			b.setPaused("unpause-"+pool, false, []string{pool})
+			b.wait("wait-"+pool, []string{pool})
 		}
 	}
 	b.verify("verify", Check{Kind: clusterAt, Version: target}, Check{Kind: poolsUpdated, Pools: everything})

@@ -24,15 +24,14 @@ import (
 // services are what runs on real clusters, as far as drains see it: routers on nodes of a role, no
 // two on one node, and storage of which each zone has a pod with a volume.
 func services(routers string) []simulation.Workload {
-	one := intstr.FromInt32(1)
 	all := []simulation.Workload{
-		{Namespace: "openshift-ingress", Name: "router-default", Replicas: 2, Apart: true, MaxUnavailable: &one,
+		{Namespace: "openshift-ingress", Name: "router-default", Replicas: 2, Apart: true, MaxUnavailable: new(intstr.FromInt32(1)),
 			NodeSelector: map[string]string{mcp.LabelNodeRolePrefix + routers: ""}},
 		{Namespace: "openshift-dns", Name: "dns-default", DaemonSet: true},
 	}
 	for _, zone := range []string{"zone-a", "zone-b", "zone-c"} {
 		all = append(all, simulation.Workload{Namespace: "openshift-storage", Name: "osd-" + zone, Replicas: 1,
-			MaxUnavailable: &one, VolumeZone: zone})
+			MaxUnavailable: new(intstr.FromInt32(1)), VolumeZone: zone})
 	}
 	return all
 }
@@ -168,10 +167,9 @@ func TestDocumentedExamples(t *testing.T) {
 // A canary is refused: it takes the label by which routers choose nodes from all nodes that have it,
 // a database may never be evicted, and the cluster has the release already.
 func TestTranscriptCanaryRefused(t *testing.T) {
-	one := intstr.FromInt32(1)
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}, {Name: "infra", Nodes: 2}},
 		workloads: append(services("infra"), simulation.Workload{Namespace: "shop", Name: "db", Replicas: 1,
-			MinAvailable: &one, NodeSelector: map[string]string{mcp.LabelNodeRolePrefix + "infra": ""}})})
+			MinAvailable: new(intstr.FromInt32(1)), NodeSelector: map[string]string{mcp.LabelNodeRolePrefix + "infra": ""}})})
 	_, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version0,
 		Pool: "infra", Sizes: []int{1, 1}})
 	var b strings.Builder

@@ -55,14 +55,15 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 		d.attempt = &rollout.Drain{Node: n.Name}
 	}
 	d.attempt.Blocked = func(pod types.NamespacedName, text string, err *rollout.DrainError) {
-		x.warnOnce(EventDrainBlocked, s, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", n.Name, pod, text), err)
+		text = fmt.Sprintf("node %s: pod %s may not be evicted now: %s", n.Name, pod, text)
+		x.warnOnce(EventDrainBlocked, s, n.Name, text, err)
 	}
 	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return look{}, err
 	case err != nil:
-		x.warnOnce(EventError, s, fmt.Sprintf("node %s: drain failed, trying again: %v", n.Name, err), err)
+		x.warnOnce(EventError, s, n.Name, fmt.Sprintf("node %s: drain failed, trying again: %v", n.Name, err), err)
 		d.attempt = nil
 		d.next = x.now.Add(drainRetry)
 		return look{why: d.why, at: d.next}, nil
@@ -76,13 +77,13 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 	return l, err
 }
 
-// warnOnce reports something about the node of a step, once until the step is done.
-func (x *pass) warnOnce(t clusterapi.EventType, s *Step, text string, err error) {
-	if x.told[text] {
+// warnOnce reports something about a node of a step, once until the step is done.
+func (x *pass) warnOnce(t clusterapi.EventType, s *Step, node, text string, err error) {
+	if x.reported[text] {
 		return
 	}
-	x.told[text] = true
-	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}, text, err)
+	x.reported[text] = true
+	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}, text, err)
 }
 
 // cordon is what a runner knows of a node that it cordons.

@@ -31,8 +31,7 @@ func pod(name, owner string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p.Status.Phase = corev1.PodRunning
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	if owner != "" {
-		yes := true
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: owner, UID: "ds", Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: owner, UID: "ds", Controller: new(true)}}
 	}
 	for _, f := range changes {
 		f(p)
@@ -46,10 +45,9 @@ func TestDrain(t *testing.T) {
 	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "agent"}}
 	agent.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
 	agent.Spec.Template.Labels = agent.Spec.Selector.MatchLabels
-	one := intstr.FromInt32(1)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "db"}}
 	budget.Generation, budget.Status = 1, policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 1, CurrentHealthy: 1, ExpectedPods: 1}
-	budget.Spec.MinAvailable, budget.Spec.Selector = &one, &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "db"}}
+	budget.Spec.MinAvailable, budget.Spec.Selector = new(intstr.FromInt32(1)), &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "db"}}
 	node, other := mcptest.Worker("w0"), mcptest.Worker("w1")
 	db := pod("db", "", func(p *corev1.Pod) { p.Labels = map[string]string{"kind": "db"} })
 	w := alone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}, agent, budget, &node, &other, db,

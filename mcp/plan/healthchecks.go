@@ -64,7 +64,7 @@ func (b *builder) withHealthChecks(steps []Step) []Step {
 	if len(steps) > 0 && steps[0].Kind == CheckAll {
 		begin = 1
 	}
-	pause := Step{ID: "pause-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(true)}}
-	resume := Step{ID: "resume-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(false)}}
+	pause := Step{ID: "pause-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: new(true)}}
+	resume := Step{ID: "resume-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: new(false)}}
 	return append(slices.Insert(steps, begin, pause), resume)
 }

@@ -13,11 +13,11 @@ import (
 
 // other is another runner that has the plan, as this one saw it.
 type other struct {
-	holder  string
-	renewed time.Time
-	since   time.Time // seen first with this renewal
-	looks   int       // since then
-	told    bool
+	holder   string
+	renewed  time.Time
+	since    time.Time // seen first with this renewal
+	reads    int       // since then
+	reported bool
 }
 
 // hold makes sure that the record names us, and was written by us within the
@@ -78,7 +78,7 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
 	where := fmt.Sprintf("ConfigMap %s/%s", x.run.o.Namespace, recordName(x.plan.ID))
 	if x.had { // or the reading was old
-		err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
+		err := x.mustExist(recordName(x.plan.ID), false)
 		if err != nil {
 			err = x.finish(fmt.Errorf("the record of plan %s is gone: %s", x.plan.ID, where))
 		}
@@ -201,23 +201,23 @@ func (x *pass) mayTake() bool {
 	o := &x.other
 	if o.holder != p.Holder || !o.renewed.Equal(p.Renewed) {
 		alive := o.holder == p.Holder
-		*o = other{holder: p.Holder, renewed: p.Renewed, since: x.now, told: o.told && alive}
+		*o = other{holder: p.Holder, renewed: p.Renewed, since: x.now, reported: o.reported && alive}
 		x.ours = false
 		if alive && x.run.o.Claim != Wait {
 			x.finishRun(fmt.Errorf("plan %s: %w: %s", x.plan.ID, ErrPlanHeld, p.Holder))
 		}
 	}
-	if !o.told {
-		o.told = true
+	if !o.reported {
+		o.reported = true
 		x.emit(EventHeld, EventData{Holder: p.Holder, Warning: true}, fmt.Sprintf("%s has plan %s", p.Holder, x.plan.ID), nil)
 	}
 	if x.now.Before(o.since) { // the clock was set back
 		o.since = x.now
 	}
-	o.looks++
-	const looks = 4 // should the clock jump
+	o.reads++
+	const reads = 4 // should the clock jump
 	x.rec = nil     // to be read again
-	if x.now.Sub(o.since) < takeOverTime || o.looks < looks {
+	if x.now.Sub(o.since) < takeOverTime || o.reads < reads {
 		return false
 	}
 	return x.read() == nil && x.rec != nil && x.rec.Progress.Holder == o.holder && x.rec.Progress.Renewed.Equal(o.renewed)

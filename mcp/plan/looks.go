@@ -108,20 +108,23 @@ func (x *pass) lookAtPools(s *Step) (look, error) {
 		if why != "" {
 			wrong = append(wrong, why)
 		}
-		if err := x.mustExist(poolKind.Kind+"/"+name, func() (bool, error) { p, err := x.v.pool(name); return p != nil, err }); err != nil {
+		p, err := x.v.pool(name)
+		if err == nil {
+			err = x.mustExist(poolKind.Kind+"/"+name, p != nil)
+		}
+		if err != nil {
 			return look{}, err
 		}
 	}
 	return look{done: len(wrong) == 0, why: strings.Join(wrong, "; "), wait: s.Args.Pools}, nil
 }
 
-// mustExist fails a step where something has not been there for a minute.
-func (x *pass) mustExist(what string, there func() (bool, error)) error {
-	is, err := there()
-	if err == nil && x.absent(what, is) {
+// mustExist fails a step if something has not been there for a minute.
+func (x *pass) mustExist(what string, there bool) error {
+	if x.absent(what, there) {
 		return failf("%s does not exist", what)
 	}
-	return err
+	return nil
 }
 
 // absent reports whether something has not been there for a minute: a reading may be old.

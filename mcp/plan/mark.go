@@ -278,7 +278,9 @@ func due(u *unstructured.Unstructured, fields []field) []field {
 }
 
 // write lays fields onto a copy of an object, with the mark of a plan.
-func (m mark) write(u *unstructured.Unstructured, id string, step int, fields []field) (*unstructured.Unstructured, error) {
+func (m mark) write(
+	u *unstructured.Unstructured, id string, step int, fields []field,
+) (*unstructured.Unstructured, error) {
 	u = u.DeepCopy()
 	for _, f := range fields {
 		p := pointer(f.path)

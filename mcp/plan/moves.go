@@ -69,8 +69,8 @@ func (b *builder) drains(view mcp.DrainView, nodes []string) {
 // until they have returned.
 func (x *canary) validateMoves(groups []Group) {
 	after := x.movedNodes(groups)
-	view := x.view(after)
-	x.drains(view, namesOf(x.nodes[x.o.Pool]))
+	view := x.b.view(after)
+	x.b.drains(view, namesOf(x.b.nodes[x.o.Pool]))
 	left := map[string]int{} // by label, nodes that keep it
 	for _, n := range after {
 		for label := range n.Labels {
@@ -84,7 +84,7 @@ func (x *canary) validateMoves(groups []Group) {
 		}
 	}
 	users := map[string][]string{} // by label, what chooses its nodes by it
-	for _, p := range x.c.Drains.Pods {
+	for _, p := range x.b.c.Drains.Pods {
 		for label := range x.source {
 			if moved[p.Spec.NodeName] && choosesBy(p, label) {
 				users[label] = append(users[label], userOf(p))
@@ -97,9 +97,9 @@ func (x *canary) validateMoves(groups []Group) {
 		all = slices.Compact(all)
 		text := fmt.Sprintf("the groups' nodes lose label %s, by which %s choose nodes", label, someOf(all))
 		if left[label] == 0 {
-			x.add("%s, and no node keeps it: leave some nodes out of the groups", text)
+			x.b.add("%s, and no node keeps it: leave some nodes out of the groups", text)
 		} else {
-			x.warn("%s: until they return, %d nodes have it", text, left[label])
+			x.b.warn("%s: until they return, %d nodes have it", text, left[label])
 		}
 	}
 	x.lostPlaces(view, moved)
@@ -111,8 +111,8 @@ func (x *canary) lostPlaces(after mcp.DrainView, moved map[string]bool) {
 	if len(x.source) == 0 {
 		return
 	}
-	before := x.view(x.c.Nodes)
-	for _, node := range namesOf(x.nodes[x.o.Pool]) {
+	before := x.b.view(x.b.c.Nodes)
+	for _, node := range namesOf(x.b.nodes[x.o.Pool]) {
 		if !moved[node] {
 			continue
 		}
@@ -125,10 +125,10 @@ func (x *canary) lostPlaces(after mcp.DrainView, moved map[string]bool) {
 				continue
 			}
 			if len(p.Budgets) > 0 {
-				x.add("node %s: what replaces pod %s fits no node once labels have moved, so budget %s holds up its drain",
+				x.b.add("node %s: what replaces pod %s fits no node once labels have moved, so budget %s holds up its drain",
 					node, p.Pod, p.Budgets[0])
 			} else {
-				x.warn("node %s: what replaces pod %s fits no node once labels have moved", node, p.Pod)
+				x.b.warn("node %s: what replaces pod %s fits no node once labels have moved", node, p.Pod)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func hasNowhereToGo(p mcp.PodDrain) bool {
 
 // movedNodes are the cluster's nodes with the labels that they get.
 func (x *canary) movedNodes(groups []Group) []corev1.Node {
-	after := slices.Clone(x.c.Nodes)
+	after := slices.Clone(x.b.c.Nodes)
 	at := make(map[string]int, len(after))
 	for i := range after {
 		at[after[i].Name] = i

@@ -44,7 +44,7 @@ type reconciler struct {
 	moved     map[string]time.Time // when a phase changed, by pool
 	lingering map[string]time.Time // pools that a stop is to delete, since when nothing moved
 	waits     string               // last reported
-	told      map[string]bool      // what events were about
+	reported  map[string]bool      // what events were about
 	missing   map[string]time.Time // since when an object is not there
 	silent    time.Time            // when a scan first found nothing
 	doubt     time.Time            // when the present step was first found to fail
@@ -53,9 +53,12 @@ type reconciler struct {
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	pools := new(reconcile.Objects)
 	all := pools.Index(func(*clusterapi.Object) []string { return []string{""} })
-	return &reconciler{run: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
-		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{}, releases: map[string]string{}, pools: pools, allPools: all,
-		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
+	return &reconciler{
+		run: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID}, pools: pools, allPools: all,
+		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{},
+		releases: map[string]string{}, moved: map[string]time.Time{}, lingering: map[string]time.Time{},
+		reported: map[string]bool{}, missing: map[string]time.Time{},
+	}
 }
 
 func (x *reconciler) Name() string { return "plan" }
@@ -65,18 +68,19 @@ func (x *reconciler) Keys() []reconcile.Key { return []reconcile.Key{x.key} }
 // Watches wake the runner early. Without them it looks every Poll.
 func (x *reconciler) Watches() []reconcile.Watch {
 	wake := []reconcile.Wake{{Key: x.key}}
+	record := func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		written := x.rec != nil && new != nil && new.ResourceVersion() == x.rec.object.GetResourceVersion()
+		if new == nil {
+			new = old
+		}
+		if written || new.Name() != recordName(x.plan.ID) {
+			return nil
+		}
+		x.dirty = true
+		return wake
+	}
 	return []reconcile.Watch{
-		{GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: x.run.o.Namespace}, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-			o := new
-			if o == nil {
-				o = old
-			}
-			if o.Name() != recordName(x.plan.ID) || x.rec != nil && new != nil && new.ResourceVersion() == x.rec.object.GetResourceVersion() {
-				return nil
-			}
-			x.dirty = true
-			return wake
-		}},
+		{GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: x.run.o.Namespace}, Changed: record},
 		{GVK: poolKind, Objects: x.pools, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake {
 			x.member = nil
 			return wake
@@ -88,8 +92,10 @@ func (x *reconciler) Watches() []reconcile.Watch {
 
 // trimNode keeps what phases and pools depend on.
 func trimNode(u *unstructured.Unstructured) *unstructured.Unstructured {
-	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()}}
+	content := map[string]any{}
 	out := &unstructured.Unstructured{Object: content}
+	out.SetGroupVersionKind(u.GroupVersionKind())
+	out.SetName(u.GetName())
 	out.SetLabels(u.GetLabels())
 	out.SetAnnotations(u.GetAnnotations())
 	for _, path := range [][]string{pathUnschedulable, {"status", "conditions"}} {

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
@@ -132,7 +131,7 @@ func (e unreadable) Unwrap() error { return e.error }
 // readRecord reads a record. Errors of the API come as they are, the rest as
 // unreadable.
 func readRecord(ctx context.Context, api clusterapi.Reader, namespace, id string) (*record, error) {
-	o, err := clusterapi.GetShared(ctx, api, configMapKind, types.NamespacedName{Namespace: namespace, Name: recordName(id)})
+	o, err := clusterapi.GetShared(ctx, api, configMapKind, clusterapi.Key(namespace, recordName(id)))
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +220,7 @@ func (r *record) store(ctx context.Context, api clusterapi.Writer, steps []Step)
 func (r *record) plan() (Plan, error) {
 	text := []byte(r.data[keyPlan])
 	if hash(text) != r.Progress.Hash {
-		return Plan{}, fmt.Errorf("%w: the text in ConfigMap %s/%s was edited", ErrPlanChanged, r.object.GetNamespace(), r.object.GetName())
+		return Plan{}, fmt.Errorf("%w: the text in ConfigMap %s was edited", ErrPlanChanged, clusterapi.KeyOf(r.object))
 	}
 	return Decode(text)
 }
@@ -286,8 +285,9 @@ func decodeConfirmed(text string) (map[string]bool, error) {
 // namespace "" means openshift-config. It fails if the plan has no record or no
 // such step, and with the errors of the API.
 func Confirm(ctx context.Context, api clusterapi.ReadWriter, namespace, id, step string) error {
-	key := types.NamespacedName{Namespace: namespaceOr(namespace), Name: recordName(id)}
-	_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}, func(c *corev1.ConfigMap) error {
+	key := clusterapi.Key(namespaceOr(namespace), recordName(id))
+	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}
+	_, err := clusterapi.Modify(ctx, api, key, o, func(c *corev1.ConfigMap) error {
 		p, err := Decode([]byte(c.Data[keyPlan]))
 		if err != nil {
 			return err

@@ -56,9 +56,9 @@ func (x *pass) keepsPool(pool string) (why string, later bool, err error) {
 // configurations go with it, and a node that is on the way to one, or from one,
 // needs it.
 func (x *pass) lingers(pool string, users []*corev1.Node) bool {
-	since, known := x.lingering[pool]
-	if !known || x.now.Before(since) {
-		since = x.now
+	first, known := x.lingering[pool]
+	since := x.since(&first)
+	if !known {
 		text := fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))
 		x.emit(EventWaiting, EventData{}, text, nil)
 	}

@@ -107,7 +107,8 @@ func New(o Options) (*Runner, error) {
 		for i := range o.Plan.Steps {
 			s := &o.Plan.Steps[i]
 			if name := s.action(); name != "" && o.Actions[name] == nil && !isBuiltin(name) {
-				errs = append(errs, fmt.Errorf("plan.Options: step %s names action %s, which Actions lacks", s.ID, bounded.Quote(name)))
+				err := fmt.Errorf("plan.Options: step %s names action %s, which Actions lacks", s.ID, bounded.Quote(name))
+				errs = append(errs, err)
 			}
 		}
 	}
@@ -177,8 +178,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		rec = newReconciler(r, api)
 		return []reconcile.Reconciler{rec}
 	}}
-	err := reconcile.Run(inner, reconcile.Options{API: r.o.API, Clock: r.o.Clock, Logger: r.o.Logger, Observe: r.driverEvent}, p)
-	if err != nil {
+	driver := reconcile.Options{API: r.o.API, Clock: r.o.Clock, Logger: r.o.Logger, Observe: r.driverEvent}
+	if err := reconcile.Run(inner, driver, p); err != nil {
 		return err
 	}
 	if e := (ended{}); errors.As(context.Cause(inner), &e) {
@@ -209,7 +210,8 @@ func (r *Runner) emit(at time.Time, t clusterapi.EventType, d EventData, message
 	if r.o.Observe == nil {
 		return
 	}
-	e := clusterapi.Event{Time: at, Type: t, Subject: "plan/" + r.o.Plan.ID, Message: bounded.Text(message, maxText), Err: err, Data: &d}
+	message = bounded.Text(message, maxText)
+	e := clusterapi.Event{Time: at, Type: t, Subject: "plan/" + r.o.Plan.ID, Message: message, Err: err, Data: &d}
 	if err := panics.Isolate(func() error { r.o.Observe(e); return nil }); err != nil {
 		r.o.Logger.Error("plan: the observer failed", "error", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
@@ -166,13 +167,6 @@ func TestRecordAndMarks(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	pending := func(w *world) {
-		w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
-		w.addConfig("50-worker-audit")
-		if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
-			panic(err)
-		}
-	}
 	timeout := func(s plan.Step, d time.Duration, f string) plan.Step {
 		s.Timeout, s.OnFailure = metav1.Duration{Duration: d}, f
 		return s
@@ -226,8 +220,6 @@ func TestFailures(t *testing.T) {
 			state: plan.StateFailed, text: "belongs to 2 custom roles", err: mcp.ErrPoolConflict},
 		{name: "an object that is refused", steps: []plan.Step{{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": map[string]any{"name": "x"}}}}},
 			state: plan.StateFailed, text: "Unknown"},
-		{name: "nothing moves", steps: []plan.Step{{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}}}, prepare: pending,
-			state: plan.StateFailed, text: "nothing has changed in pool worker since 2026-01-01T00:06:00Z"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}})
@@ -386,13 +378,11 @@ func stateAfter(m plan.Mode) plan.State {
 // Restore leaves alone what somebody has changed since.
 func TestRestoreConflict(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
-	two := intstr.FromInt32(2)
-	p := custom("p", plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}, pause("pause", true, "worker"), manual("wait"))
+	p := custom("p", plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: new(intstr.FromInt32(2))}}, pause("pause", true, "worker"), manual("wait"))
 	w.start("runner", plan.Options{Plan: p})
 	w.pass(t, time.Minute)
 	w.Stop("runner")
-	three := intstr.FromInt32(3)
-	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &three })
+	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = new(intstr.FromInt32(3)) })
 	r := w.start("stopper", plan.Options{Plan: custom("p"), Claim: plan.TakeOver, Mode: plan.Restore}) // by its ID alone
 	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	want := &plan.Report{
@@ -412,11 +402,37 @@ func TestRestoreConflict(t *testing.T) {
 	}
 }
 
+// A report counts what it has no room for once, however often a stop looks.
+func TestReportIsBounded(t *testing.T) {
+	w := alone(t)
+	defer w.Close()
+	p := custom("p")
+	apply := func(kind string, count int) {
+		for i := range count {
+			name := fmt.Sprintf("%s-%d", strings.ToLower(kind), i)
+			object := map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "openshift-config"}}
+			if kind == "MachineConfig" {
+				object["apiVersion"], object["metadata"] = mcfgv1.GroupVersion.String(), map[string]any{"name": name}
+			}
+			p.Steps = append(p.Steps, plan.Step{ID: name, Kind: plan.ApplyObject, Args: plan.Args{Object: object}})
+		}
+	}
+	apply("MachineConfig", 103)
+	apply("ConfigMap", 60) // more than one look puts back
+	p.Steps = append(p.Steps, manual("wait"))
+	w.start("runner", plan.Options{Plan: p})
+	w.pass(t, time.Hour)
+	w.Stop("runner")
+	r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
+	report := r.Progress().Report
+	checktest.Same(t, []int{60, 100, 3}, []int{len(report.Restored), len(report.Left), report.More})
+}
+
 // Without leave to reboot, Restore leaves the fields that would make nodes reboot,
 // and no other ones.
 func TestRestoreWithoutReboots(t *testing.T) {
-	two := intstr.FromInt32(2)
-	limit := plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}
+	limit := plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: new(intstr.FromInt32(2))}}
 	cordon := plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}}
 	label := plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"worker-0"}, Add: map[string]string{"a": "b"}}}
 	for _, tt := range []struct {
@@ -540,55 +556,6 @@ func TestPlanOfItsOwn(t *testing.T) {
 	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key("openshift-config", "notes")))
 	if r.Progress().State != plan.StateFinished || got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels["a"] != "b" || notes.Data["c"] != "d" {
 		t.Errorf("the plan is %s, %+v, %v, %v", r.Progress().State, got.Spec, got.Labels, notes.Data)
-	}
-}
-
-// P5: no node of a pool is told to reach anything while the plan has the pool
-// paused, and those that were told before finish.
-func TestPausedPoolsAreNotTargeted(t *testing.T) {
-	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
-	p, _, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "p", Version: version1, Sizes: []int{1, 2}})
-	checktest.OK(t, err)
-	cursor := w.cluster.Follow()
-	defer cursor.Close()
-	r := w.start("runner", plan.Options{Plan: p})
-	targeted := map[string]time.Time{}
-	unpaused := map[string]time.Time{}
-	desired := map[string]string{}
-	err = w.RunWhile(6*time.Hour, func() bool {
-		for c, ok := cursor.Next(); ok; c, ok = cursor.Next() {
-			if c.New == nil || r.Progress().Steps["pause"].State != "Done" {
-				continue
-			}
-			if n, err := clusterapi.As[corev1.Node](c.New); err == nil && c.New.Kind().Kind == "Node" {
-				if d := n.Annotations[mcp.AnnotationDesiredConfig]; desired[n.Name] != "" && desired[n.Name] != d && targeted[n.Name].IsZero() {
-					targeted[n.Name] = w.Now()
-				}
-				desired[n.Name] = n.Annotations[mcp.AnnotationDesiredConfig]
-			}
-			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](c.New); err == nil && c.New.Kind().Kind == "MachineConfigPool" && !p.Spec.Paused && unpaused[p.Name].IsZero() {
-				unpaused[p.Name] = w.Now()
-			}
-		}
-		return r.Progress().State != plan.StateFinished
-	})
-	checktest.OK(t, err)
-	group := map[string]string{}
-	for _, s := range p.Steps {
-		if strings.HasPrefix(s.ID, "label-") {
-			for _, n := range s.Args.Nodes {
-				group[n] = s.Args.Pool
-			}
-		}
-	}
-	for _, n := range []string{"worker-0", "worker-1", "worker-2", "worker-3"} {
-		pool := group[n]
-		if pool == "" {
-			pool = "worker"
-		}
-		if targeted[n].IsZero() || targeted[n].Before(unpaused[pool]) {
-			t.Errorf("node %s of pool %s: targeted %s, unpaused %s", n, pool, targeted[n], unpaused[pool])
-		}
 	}
 }
 

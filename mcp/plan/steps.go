@@ -66,8 +66,13 @@ func (x *pass) endPlan(state State, err error) error {
 	if err := x.store(); err != nil || x.over {
 		return err
 	}
-	x.emit(EventPlanDone, EventData{State: state, Warning: state == StateFailed}, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
+	x.reportEnd(state)
 	return x.finish(err)
+}
+
+func (x *pass) reportEnd(state State) {
+	d := EventData{State: state, Warning: state == StateFailed}
+	x.emit(EventPlanDone, d, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
 }
 
 // look is what a step is found to be.
@@ -102,7 +107,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	}
 	l, err := x.lookForNode(s)
 	if err == nil && l.skipped != "" {
-		x.tell(EventNodeGone, s, l.skipped, nil)
+		x.emitStep(EventNodeGone, s, l.skipped, nil)
 		return true, res, x.stepDone(s, sp, l)
 	}
 	if err == nil && !l.done {
@@ -199,7 +204,7 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 	if err := x.store(); err != nil || x.over {
 		return sp, err
 	}
-	x.tell(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
+	x.emitStep(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
 	return sp, nil
 }
 
@@ -290,12 +295,12 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 		return err
 	}
 	x.waits, x.doubt = "", time.Time{}
-	clear(x.told)
+	clear(x.reported)
 	text := fmt.Sprintf("step %s is done", s.ID)
 	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: %s", s.ID, l.skipped)
 	}
-	x.tell(event, s, text, nil)
+	x.emitStep(event, s, text, nil)
 	return nil
 }
 
@@ -318,7 +323,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		if err := x.store(); err != nil || x.over {
 			return false, res, err
 		}
-		x.tell(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
+		x.emitStep(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
 		return true, res, nil
 	}
 	p := &x.rec.Progress
@@ -326,8 +331,8 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 	if err := x.store(); err != nil || x.over {
 		return false, res, err
 	}
-	x.tell(EventStepFailed, s, failed.Error(), failed)
-	x.emit(EventPlanDone, EventData{State: StateFailed, Warning: true}, fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed), nil)
+	x.emitStep(EventStepFailed, s, failed.Error(), failed)
+	x.reportEnd(StateFailed)
 	return false, res, x.finish(failed)
 }
 
@@ -335,11 +340,11 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 func (x *pass) waiting(s *Step, why string) {
 	if why != "" && why != x.waits {
 		x.waits = why
-		x.tell(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
+		x.emitStep(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
 	}
 }
 
-func (x *pass) tell(t clusterapi.EventType, s *Step, text string, err error) {
+func (x *pass) emitStep(t clusterapi.EventType, s *Step, text string, err error) {
 	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
 		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed || t == EventNodeGone}
 	if len(s.Args.Pools) == 1 {

@@ -125,10 +125,11 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 	}
 	p := &x.rec.Progress
 	r := p.Report.clone() // others may read the last one
+	left := &Report{}     // of this look alone
 	var changes []func() error
 	waits := false
 	for _, t := range all {
-		change, later, err := x.fate(t, r)
+		change, later, err := x.fate(t, r, left)
 		if err != nil {
 			return res, err
 		}
@@ -156,9 +157,11 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 	if p.State == StateEnding {
 		return res, x.endPlan(StateFinished, nil)
 	}
-	if err := x.reportLostLabels(r); err != nil {
+	if err := x.reportLostLabels(left); err != nil {
 		return res, err
 	}
+	r.Left = left.Left
+	r.More += left.More
 	p.Report = r
 	x.report(EventRestored, r.Restored)
 	x.report(EventLeft, r.Left)
@@ -188,7 +191,7 @@ const again = 5 * time.Second
 
 // fate returns what changes an object that the plan has changed: nil if it stays as it is,
 // for now if later is set.
-func (x *pass) fate(t touched, r *Report) (change func() error, later bool, err error) {
+func (x *pass) fate(t touched, r, left *Report) (change func() error, later bool, err error) {
 	switch state := x.rec.Progress.State; {
 	case state == StateEnding && t.lost:
 		return nil, false, nil
@@ -197,9 +200,9 @@ func (x *pass) fate(t touched, r *Report) (change func() error, later bool, err 
 		unmark(next)
 		return func() error { return x.write(next) }, false, nil
 	case t.Created:
-		return x.fateOfCreated(t, r)
+		return x.fateOfCreated(t, r, left)
 	case state == StateRestoring:
-		change, err = x.putBack(t, r)
+		change, err = x.putBack(t, r, left)
 		return change, false, err
 	case state == StateFreezing:
 		change, err = x.pauseAgain(t)
@@ -209,13 +212,13 @@ func (x *pass) fate(t touched, r *Report) (change func() error, later bool, err 
 	}
 	ours, _ := t.fields()
 	for _, p := range ours {
-		t.reportLeft(r, p, "")
+		t.reportLeft(left, p, "")
 	}
 	return nil, false, nil
 }
 
 // fateOfCreated is the fate of an object that the plan has created.
-func (x *pass) fateOfCreated(t touched, r *Report) (change func() error, later bool, err error) {
+func (x *pass) fateOfCreated(t touched, r, left *Report) (change func() error, later bool, err error) {
 	text := "was created"
 	if x.rec.Progress.State == StateRestoring {
 		if t.u.GetDeletionTimestamp() != nil {
@@ -231,7 +234,7 @@ func (x *pass) fateOfCreated(t touched, r *Report) (change func() error, later b
 		}
 		text += ": " + why
 	}
-	r.add(&r.Left, Item{Object: objectName(t.u), Text: text})
+	left.add(&left.Left, Item{Object: objectName(t.u), Text: text})
 	return nil, false, nil
 }
 
@@ -261,7 +264,7 @@ func (x *pass) pauseAgain(t touched) (change func() error, err error) {
 
 // putBack gives fields what they had before the plan, if the plan's value still stands, and
 // removes the mark. Fields that would make nodes reboot keep both, unless reboots are allowed.
-func (x *pass) putBack(t touched, r *Report) (change func() error, err error) {
+func (x *pass) putBack(t touched, r, left *Report) (change func() error, err error) {
 	ours, others := t.fields()
 	for _, p := range others {
 		f := t.Fields[p]
@@ -286,26 +289,26 @@ func (x *pass) putBack(t touched, r *Report) (change func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	left := mark{Fields: map[string]markField{}}
+	kept := mark{Fields: map[string]markField{}}
 	for _, p := range ours {
 		f := t.Fields[p]
 		if why == "" || !strings.HasPrefix(p, prefix) {
 			r.add(&r.Restored, Item{objectName(t.u), p, fmt.Sprintf("is %s again, not %s", show(f.Before), show(f.Set))})
 			continue
 		}
-		t.reportLeft(r, p, ": "+why)
-		left.Fields[p] = f
+		t.reportLeft(left, p, ": "+why)
+		kept.Fields[p] = f
 		path := parsePointer(p)
 		if err := setAt(next, path, valueAt(t.u, path)); err != nil {
 			return nil, err
 		}
 	}
-	if len(left.Fields) == len(t.Fields) {
+	if len(kept.Fields) == len(t.Fields) {
 		return nil, nil
 	}
 	unmark(next)
-	if len(left.Fields) > 0 {
-		err = left.put(next, x.plan.ID)
+	if len(kept.Fields) > 0 {
+		err = kept.put(next, x.plan.ID)
 	}
 	return func() error { return x.write(next) }, err
 }

@@ -31,7 +31,8 @@ func records(ctx context.Context, api clusterapi.Reader, namespace string) ([]*c
 	if err != nil {
 		return nil, err
 	}
-	return clusterapi.ReadAll[corev1.ConfigMap](ctx, api, clusterapi.ListOptions{Namespace: namespaceOr(namespace), Labels: labels.NewSelector().Add(*marked)})
+	o := clusterapi.ListOptions{Namespace: namespaceOr(namespace), Labels: labels.NewSelector().Add(*marked)}
+	return clusterapi.ReadAll[corev1.ConfigMap](ctx, api, o)
 }
 
 // Uninstall removes what plans keep in a cluster, for after the last runner has
@@ -53,7 +54,8 @@ func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string)
 		}
 		steps = append(steps, p.Steps...)
 	}
-	errs = append(errs, eachChanged(ctx, api, steps, func(o *clusterapi.Object) error { return unmarkObject(ctx, api, o) }))
+	err = eachChanged(ctx, api, steps, func(o *clusterapi.Object) error { return unmarkObject(ctx, api, o) })
+	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return err // the records say what plans applied
 	}

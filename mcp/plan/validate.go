@@ -43,7 +43,8 @@ var takes = map[StepKind]struct{ must, may []string }{
 
 // asks are the fields that a kind of check must have; it has no more.
 var asks = map[string][]string{
-	poolsUpdated: {"pools"}, poolsHealthy: {"pools"}, poolsPaused: {"pools"}, poolsUnpaused: {"pools"}, poolsSameContent: {"pools"},
+	poolsUpdated: {"pools"}, poolsHealthy: {"pools"}, poolsSameContent: {"pools"},
+	poolsPaused: {"pools"}, poolsUnpaused: {"pools"},
 	clusterAt: {"version"}, clusterIdle: nil, nodesReady: {"nodes"}, kubeletsAtLeast: {"nodes", "version"},
 }
 

@@ -110,7 +110,8 @@ func (v *view) nodesOf(pool string) ([]*corev1.Node, error) {
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return member.Of(n.Labels).Primary != pool }), nil
+	elsewhere := func(n *corev1.Node) bool { return member.Of(n.Labels).Primary != pool }
+	return slices.DeleteFunc(slices.Clone(nodes), elsewhere), nil
 }
 
 // usersOf are the nodes that have a pool's rendered configuration, or are to get it,
@@ -232,7 +233,8 @@ func notUpdated(p *mcfgv1.MachineConfigPool) string {
 		return fmt.Sprintf("pool %s has no rendered configuration yet", p.Name)
 	case p.Status.ObservedGeneration < p.Generation:
 		return fmt.Sprintf("pool %s: its status is not of its newest form", p.Name)
-	case p.Spec.Configuration.Name != p.Status.Configuration.Name, !says(mcfgv1.MachineConfigPoolUpdated), says(mcfgv1.MachineConfigPoolUpdating):
+	case p.Spec.Configuration.Name != p.Status.Configuration.Name,
+		!says(mcfgv1.MachineConfigPoolUpdated), says(mcfgv1.MachineConfigPoolUpdating):
 		if p.Spec.Paused {
 			return fmt.Sprintf("pool %s is paused: %s", p.Name, counts)
 		}
@@ -280,7 +282,8 @@ func notAt(cv *configv1.ClusterVersion, version string) string {
 // trouble is what the cluster says against its update.
 func trouble(cv *configv1.ClusterVersion) (text string) {
 	for _, c := range cv.Status.Conditions {
-		if c.Type == "ReleaseAccepted" && c.Status == configv1.ConditionFalse || c.Type == "Failing" && c.Status == configv1.ConditionTrue {
+		refused := c.Type == "ReleaseAccepted" && c.Status == configv1.ConditionFalse
+		if refused || c.Type == "Failing" && c.Status == configv1.ConditionTrue {
 			text += fmt.Sprintf("; %s=%s: %s", c.Type, c.Status, c.Message)
 		}
 	}
@@ -322,8 +325,11 @@ func (v *view) check(c Check) (why string, err error) {
 			return fmt.Sprintf("pool %s is not paused", name), nil
 		case c.Kind == poolsUnpaused && p.Spec.Paused:
 			return fmt.Sprintf("pool %s is paused", name), nil
-		case c.Kind == poolsSameContent && p != first && !sameConfig(first.Spec.Configuration.Name, p.Spec.Configuration.Name):
-			return fmt.Sprintf("the configurations of pools %s and %s differ: %s, %s", first.Name, name, first.Spec.Configuration.Name, p.Spec.Configuration.Name), nil
+		case c.Kind == poolsSameContent && p != first:
+			a, b := first.Spec.Configuration.Name, p.Spec.Configuration.Name
+			if !sameConfig(a, b) {
+				return fmt.Sprintf("the configurations of pools %s and %s differ: %s, %s", first.Name, name, a, b), nil
+			}
 		}
 	}
 	return "", nil

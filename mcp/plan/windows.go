@@ -99,7 +99,8 @@ func (b *builder) validateWindows(o WindowsOptions) {
 		if i == 0 && o.Version != "" {
 			length -= o.ClusterTime
 			if length < o.NodeTime {
-				b.warn("the first window is too short for the update of the cluster, which takes %s, and a node, which takes %s", o.ClusterTime, o.NodeTime)
+				b.warn("the first window is too short for the update of the cluster, which takes %s, "+
+					"and a node, which takes %s", o.ClusterTime, o.NodeTime)
 			}
 		} else if w.Duration < o.NodeTime {
 			b.add("window %d of %s is shorter than the %s that a node takes", i+1, w.Duration, o.NodeTime)
@@ -124,7 +125,8 @@ func (b *builder) validateWindows(o WindowsOptions) {
 			continue // reported
 		}
 		if need := int64((len(b.nodes[name]) + limit - 1) / limit); need > rounds {
-			b.warn("pool %s: %d nodes, %d at a time, take %d times %s; the windows have room for %d", name, len(b.nodes[name]), limit, need, o.NodeTime, rounds)
+			b.warn("pool %s: %d nodes, %d at a time, take %d times %s; the windows have room for %d",
+				name, len(b.nodes[name]), limit, need, o.NodeTime, rounds)
 		}
 	}
 }
@@ -155,21 +157,21 @@ func (b *builder) buildWindows(o WindowsOptions) {
 		checks = append(checks, Check{Kind: clusterIdle})
 	}
 	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: checks}})
-	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
+	b.setPaused("pause", true, o.Pools)
 	for i, w := range o.Windows {
 		b.holdForWindow(i, w, o.Version)
 		if i == 0 && o.Version != "" {
-			b.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(o.Pools), Args: Args{Version: o.Version, Image: o.Image}})
-			b.step(Step{ID: "wait-control-plane", Kind: WaitPools, Args: Args{Pools: b.controlPlane()}})
+			b.updateCluster("update-cluster", o.Version, o.Image, o.Pools)
+			b.wait("wait-control-plane", b.controlPlane())
 		}
 		id := func(what string) string { return fmt.Sprintf("%s-%d", what, i+1) }
 		last := w.lastStart(o.NodeTime)
-		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: last}})
+		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: new(false), Until: last}})
 		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: o.Pools, Until: last}})
-		b.step(Step{ID: id("pause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
+		b.setPaused(id("pause"), true, o.Pools)
 	}
 	b.verify("verify", Check{Kind: poolsUpdated, Pools: o.Pools})
-	b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false)}})
+	b.setPaused("unpause", false, o.Pools)
 }
 
 // holdForWindow holds the plan until its i-th window opens. The first one fails if it has
@@ -184,6 +186,5 @@ func (b *builder) holdForWindow(i int, w Window, version string) {
 
 // lastStart is when the last node of a window starts, to be done when that ends.
 func (w Window) lastStart(nodeTime time.Duration) *metav1.Time {
-	last := metav1.NewTime(w.Start.Add(w.Duration - nodeTime))
-	return &last
+	return new(metav1.NewTime(w.Start.Add(w.Duration - nodeTime)))
 }

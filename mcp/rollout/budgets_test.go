@@ -42,9 +42,8 @@ func TestOrderByBudgets(t *testing.T) {
 					}
 					return do(ctx)
 				}})
-				two := intstr.FromInt32(2)
 				p := mcptest.Pool("worker", "N")
-				p.Spec.MaxUnavailable = &two
+				p.Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				w1, w2, w3 := mcptest.Worker("w1"), mcptest.Worker("w2"), mcptest.Worker("w3")
 				load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2, &w3,
 					budgetOf("db", 0), ofBudget("db-0", "w1"), budgetOf("web", 1), ofBudget("web-0", "w2"), ofBudget("web-1", "w2"), ofBudget("web-2", "w3"))

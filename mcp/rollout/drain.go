@@ -47,7 +47,7 @@ type leavingPod struct {
 	refusal  error     // of a budget, to be reported
 	budget   string    // that refused last
 	reported bool      // that one did
-	gone     bool
+	left     bool
 	err      error
 }
 
@@ -102,7 +102,7 @@ func (d *Drain) Advance(ctx context.Context, api clusterapi.ClusterAPI, now time
 		switch {
 		case p.err != nil:
 			errs = append(errs, p.err)
-		case !p.gone:
+		case !p.left:
 			errs = append(errs, d.timedOut(p))
 		}
 	}
@@ -131,7 +131,7 @@ func (d *Drain) begin(now time.Time) {
 }
 
 // waits reports whether a pod is still to leave.
-func (p *leavingPod) waits() bool { return !p.gone && p.err == nil }
+func (p *leavingPod) waits() bool { return !p.left && p.err == nil }
 
 // left reports whether any pod is still to leave.
 func (d *Drain) left() bool { return d.Left() > 0 }
@@ -212,7 +212,7 @@ func (d *Drain) list(ctx context.Context, api clusterapi.Reader, now time.Time) 
 	}
 	for _, p := range d.pods {
 		if p.evicted && !there[p.uid] {
-			p.gone = true
+			p.left = true
 		}
 	}
 	if d.listed {
@@ -307,17 +307,17 @@ func (d *Drain) evict(ctx context.Context, api clusterapi.ClusterAPI, p *leaving
 		p.evicted = true
 	case ctx.Err() != nil:
 	case apierrors.IsNotFound(err):
-		p.gone = true
+		p.left = true
 	case apierrors.IsConflict(err):
 		// Another pod has the name now, or the pod has just changed.
 		now, err := clusterapi.Read[corev1.Pod](ctx, api, p.key)
 		switch {
 		case apierrors.IsNotFound(err):
-			p.gone = true
+			p.left = true
 		case err != nil:
 			p.err = err
 		default:
-			p.gone = now.UID != p.uid
+			p.left = now.UID != p.uid
 		}
 	case apierrors.IsTooManyRequests(err):
 		p.refusal = err

@@ -34,7 +34,7 @@ const drainSinceVersion = 1
 // drainsReconciler fulfils the requests of nodes to be drained and uncordoned.
 // Its keys are nodes. Each waits for itself alone.
 type drainsReconciler struct {
-	*run
+	run   *run
 	nodes map[string]*nodeDrain // guarded by run.mu; what is in them belongs to their key
 }
 
@@ -62,10 +62,10 @@ type nodeDrain struct {
 func (r *drainsReconciler) Name() string { return drainsName }
 
 // Workers implements [reconcile.Concurrent].
-func (r *drainsReconciler) Workers() int { return r.o.DrainWorkers }
+func (r *drainsReconciler) Workers() int { return r.run.o.DrainWorkers }
 
 func (r *drainsReconciler) Watches() []reconcile.Watch {
-	return r.sources(false, map[string]func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake{"Node": r.nodeChanged})
+	return r.run.sources(false, map[string]func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake{"Node": r.nodeChanged})
 }
 
 // nodeChanged queues a node that asks for something, or was cordoned or
@@ -84,15 +84,15 @@ func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Objec
 	if old != nil {
 		asks = before.DesiredDrain != after.DesiredDrain || before.Unschedulable != after.Unschedulable
 	}
-	asks = asks || r.o.Hooks.PostUpgrade != nil && after.Done() && n.Annotations[annotationHooks] != ""
+	asks = asks || r.run.o.Hooks.PostUpgrade != nil && after.Done() && n.Annotations[annotationHooks] != ""
 	if !asks {
 		return nil
 	}
-	r.lock(now)
-	defer r.release()
+	r.run.lock(now)
+	defer r.run.release()
 	d := r.of(n.Name)
-	d.enqueue(now.Add(r.o.Delays.PoolQueue))
-	return []reconcile.Wake{{Key: nodeKey(n.Name), After: r.o.Delays.PoolQueue}}
+	d.enqueue(now.Add(r.run.o.Delays.PoolQueue))
+	return []reconcile.Wake{{Key: nodeKey(n.Name), After: r.run.o.Delays.PoolQueue}}
 }
 
 // of returns what is remembered of a node.
@@ -118,14 +118,14 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 	if x == nil {
 		return res, nil
 	}
-	d, name := x.nodeDrain, x.node
+	d, name := x.d, x.node
 	var at time.Time
 	err = panics.Isolate(func() (err error) {
 		at, err = x.advance()
 		return err
 	})
-	r.lock(q.Now)
-	defer r.release()
+	r.run.lock(q.Now)
+	defer r.run.release()
 	if err != nil && (ctx.Err() != nil || apierrors.IsConflict(err)) {
 		d.dirty = d.dirty || d.attempt == nil // it continues from there
 		return res, err
@@ -136,8 +136,8 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 			err = &DrainError{Node: name, Kind: drainPods, Err: fmt.Errorf("draining node %s: %w", name, err)}
 		}
 		d.errors++
-		r.fail("", name, err)
-		d.enqueue(q.Now.Add(r.o.Delays.backoff(d.errors)))
+		r.run.fail("", name, err)
+		d.enqueue(q.Now.Add(r.run.o.Delays.backoff(d.errors)))
 	}
 	res.At = at
 	if !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
@@ -157,23 +157,24 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 
 // take returns what looks at a node; nil while nothing may be done.
 func (r *drainsReconciler) take(ctx context.Context, q reconcile.Request) (*drainer, reconcile.Result) {
-	r.lock(q.Now)
-	defer r.release()
-	if ok, res := r.permitted(ctx, q.Now); !ok {
+	r.run.lock(q.Now)
+	defer r.run.release()
+	if ok, res := r.run.permitted(ctx, q.Now); !ok {
 		return nil, res
 	}
 	d := r.of(q.Key.Name)
-	if !d.due.IsZero() && r.o.Delays.isDue(d.due, q.Now) {
+	if !d.due.IsZero() && r.run.o.Delays.isDue(d.due, q.Now) {
 		d.due, d.dirty = time.Time{}, true
 	}
-	_, assign, _ := r.state.Node(q.Key.Name)
-	return &drainer{run: r.run, ctx: ctx, now: q.Now, node: q.Key.Name, pool: assign.Primary, placeErr: assign.Err, nodeDrain: d}, reconcile.Result{}
+	_, assign, _ := r.run.state.Node(q.Key.Name)
+	x := &drainer{run: r.run, d: d, ctx: ctx, now: q.Now, node: q.Key.Name, pool: assign.Primary, placeErr: assign.Err}
+	return x, reconcile.Result{}
 }
 
 // drainer looks at one node.
 type drainer struct {
-	*run
-	*nodeDrain
+	run        *run
+	d          *nodeDrain // of the node
 	ctx        context.Context
 	now        time.Time
 	node, pool string
@@ -185,18 +186,18 @@ type drainer struct {
 // drain, which is tried again soon.
 func (x *drainer) advance() (at time.Time, err error) {
 	for {
-		if x.attempt == nil {
-			if !x.dirty {
+		if x.d.attempt == nil {
+			if !x.d.dirty {
 				return time.Time{}, nil
 			}
-			x.dirty = false
+			x.d.dirty = false
 			at, err = x.begin()
-			if err != nil || x.attempt == nil {
+			if err != nil || x.d.attempt == nil {
 				return at, err
 			}
 		}
 		at, err = x.proceed()
-		if err != nil || x.attempt != nil {
+		if err != nil || x.d.attempt != nil {
 			return at, err
 		}
 	}
@@ -205,9 +206,9 @@ func (x *drainer) advance() (at time.Time, err error) {
 // begin looks at what the node asks for. It fulfils a request to be uncordoned, and
 // starts an attempt for one to be drained.
 func (x *drainer) begin() (at time.Time, err error) {
-	node, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
+	node, err := clusterapi.Read[corev1.Node](x.ctx, x.run.api, clusterapi.Key("", x.node))
 	if apierrors.IsNotFound(err) {
-		x.nodeDrain.hook = nil
+		x.d.hook = nil
 		return time.Time{}, nil
 	}
 	if err != nil {
@@ -270,22 +271,22 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 
 // beginAttempt starts to empty the node, which is cordoned.
 func (x *drainer) beginAttempt(asked string, failing time.Duration) {
-	delays := x.o.Delays
+	delays := x.run.o.Delays
 	if failing > delays.DrainFailed {
 		x.warn(ReasonDrainFailed, fmt.Sprintf("node %s: drain exceeded timeout: %v. Will continue to retry.", x.node, delays.DrainFailed), nil)
 	}
-	x.attempt = &drainAttempt{asked: asked, failing: failing, drain: &Drain{Node: x.node, Delays: delays}}
+	x.d.attempt = &drainAttempt{asked: asked, failing: failing, drain: &Drain{Node: x.node, Delays: delays}}
 }
 
 // proceed continues the attempt, and ends it when no pod is left or its time is over. It
 // returns when to look again.
 func (x *drainer) proceed() (at time.Time, err error) {
-	drain := x.attempt.drain
+	drain := x.d.attempt.drain
 	drain.Blocked = func(pod types.NamespacedName, text string, err *DrainError) {
-		x.tellDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
+		x.emitDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
 			fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, pod, text), err)
 	}
-	at, done, err := drain.Advance(x.ctx, x.api, x.now)
+	at, done, err := drain.Advance(x.ctx, x.run.api, x.now)
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return time.Time{}, err
@@ -317,7 +318,7 @@ func drainingSince(n *corev1.Node) (time.Time, error) {
 // read may have been old. at is when to try again, zero if it was written.
 func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (at time.Time, err error) {
 	const tries = 5
-	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+	_, err = clusterapi.Modify(x.ctx, x.run.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		if n.Annotations[mcp.AnnotationDesiredDrain] != asked || n.Annotations[mcp.AnnotationLastAppliedDrain] == asked {
 			return errStale
 		}
@@ -326,22 +327,22 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 	})
 	switch {
 	case errors.Is(err, errStale):
-		x.dirty = true
-		return x.now.Add(x.o.Delays.PoolQueue), nil
+		x.d.dirty = true
+		return x.now.Add(x.run.o.Delays.PoolQueue), nil
 	case err == nil:
-		x.cordons, x.errors = 0, 0
+		x.d.cordons, x.d.errors = 0, 0
 		return time.Time{}, nil
 	case x.ctx.Err() != nil, apierrors.IsConflict(err):
-		x.dirty = true
+		x.d.dirty = true
 		return time.Time{}, err
 	}
-	x.cordons++
-	if x.cordons == tries {
-		x.cordons = 0
+	x.d.cordons++
+	if x.d.cordons == tries {
+		x.d.cordons = 0
 		return time.Time{}, &DrainError{Node: x.node, Kind: drainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
 	}
-	x.dirty = true
-	return x.now.Add(x.o.Delays.CordonRetry << (x.cordons - 1)), nil
+	x.d.dirty = true
+	return x.now.Add(x.run.o.Delays.CordonRetry << (x.d.cordons - 1)), nil
 }
 
 // fulfilled tells the daemon that its request is, if the node is still cordoned: if
@@ -352,10 +353,10 @@ func (x *drainer) fulfilled() error {
 		return err
 	}
 	drained := false
-	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+	_, err := clusterapi.Modify(x.ctx, x.run.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		drained = n.Spec.Unschedulable
 		if drained {
-			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.attempt.asked)
+			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.d.attempt.asked)
 		}
 		delete(n.Annotations, annotationDrainSince)
 		return nil
@@ -363,22 +364,22 @@ func (x *drainer) fulfilled() error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	x.attempt = nil
+	x.d.attempt = nil
 	if drained && err == nil {
-		x.tellDrained()
+		x.emitDrained()
 	}
-	x.errors = 0
+	x.d.errors = 0
 	return nil
 }
 
-func (x *drainer) tellDrained() {
-	x.tellDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
+func (x *drainer) emitDrained() {
+	x.emitDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
 }
 
 // failed ends the attempt, and says when the next one follows.
 func (x *drainer) failed(err error) {
-	delays, failing := x.o.Delays, x.attempt.failing
-	x.attempt, x.errors = nil, 0
+	delays, failing := x.run.o.Delays, x.d.attempt.failing
+	x.d.attempt, x.d.errors = nil, 0
 	retry := delays.DrainRetry
 	if failing >= delays.DrainSlowAfter {
 		retry = delays.DrainSlowRetry
@@ -386,22 +387,22 @@ func (x *drainer) failed(err error) {
 			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
 			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
 	} else {
-		x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
+		x.emitDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
 			fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err), err)
 	}
-	x.lock(x.now)
-	x.nodeDrain.enqueue(x.now.Add(retry))
-	x.release()
+	x.run.lock(x.now)
+	x.d.enqueue(x.now.Add(retry))
+	x.run.release()
 }
 
 func (x *drainer) warn(reason, text string, err error) {
-	x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
+	x.emitDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
 }
 
-func (x *drainer) tellDrain(t clusterapi.EventType, d EventData, message string, err error) {
+func (x *drainer) emitDrain(t clusterapi.EventType, d EventData, message string, err error) {
 	d.Pool = x.pool
 	d.Node = x.node
-	x.lock(x.now)
+	x.run.lock(x.now)
 	x.run.emit(t, d, message, err)
-	x.release()
+	x.run.release()
 }

@@ -21,9 +21,9 @@ import (
 // watch before any of them hears of it, and by what they write. A new run
 // starts with nothing and comes to the same end.
 type run struct {
-	*Rollout
-	o   Options // API gives mu up while a call is under way
-	api clusterapi.ClusterAPI
+	rollout *Rollout
+	o       Options // API gives mu up while a call is under way
+	api     clusterapi.ClusterAPI
 
 	mu    sync.Mutex // guards what follows
 	now   time.Time  // of the latest look or event
@@ -49,11 +49,11 @@ type run struct {
 	done    map[string]string // pool → configuration last reported done
 	pools   map[string]poolCounts
 
-	free bool // no machine-config controller runs, as was found out
-	told struct {
+	free   bool     // no machine-config controller runs, as was found out
+	events struct { // that the observer has not received
 		sync.Mutex
-		events  []clusterapi.Event
-		telling bool
+		waiting []clusterapi.Event
+		busy    bool // the observer has one
 	}
 }
 
@@ -63,7 +63,7 @@ type poolCounts struct{ updated, unavailable, degraded, total int }
 
 func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 	x := &run{
-		Rollout:  r,
+		rollout:  r,
 		o:        r.o,
 		api:      api,
 		seen:     new(reconcile.Objects),
@@ -95,7 +95,7 @@ func (x *run) lock(now time.Time) {
 
 func (x *run) release() {
 	x.mu.Unlock()
-	x.tell()
+	x.flush()
 }
 
 // sources are the watches of every reconciler: none looks at anything before
@@ -277,34 +277,34 @@ func (x *run) begin() {
 func (x *run) emit(t clusterapi.EventType, d EventData, message string, err error) {
 	e := event(t, d, message, err)
 	e.Time = x.now
-	x.told.Lock()
-	x.told.events = append(x.told.events, e)
-	x.told.Unlock()
+	x.events.Lock()
+	x.events.waiting = append(x.events.waiting, e)
+	x.events.Unlock()
 }
 
-// tell passes the queued events to the observer, in order and one at a time.
-func (x *run) tell() {
+// flush passes the queued events to the observer, in order and one at a time.
+func (x *run) flush() {
 	for {
-		x.told.Lock()
-		if x.told.telling || len(x.told.events) == 0 {
-			x.told.Unlock()
+		x.events.Lock()
+		if x.events.busy || len(x.events.waiting) == 0 {
+			x.events.Unlock()
 			return
 		}
-		e := x.told.events[0]
-		x.told.events = x.told.events[1:]
-		x.told.telling = true
-		x.told.Unlock()
-		x.Rollout.emit(e)
-		x.told.Lock()
-		x.told.telling = false
-		x.told.Unlock()
+		e := x.events.waiting[0]
+		x.events.waiting = x.events.waiting[1:]
+		x.events.busy = true
+		x.events.Unlock()
+		x.rollout.emit(e)
+		x.events.Lock()
+		x.events.busy = false
+		x.events.Unlock()
 	}
 }
 
 // fail reports something that is tried again.
 func (x *run) fail(pool, node string, err error) {
-	x.Rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
-	x.logPanic("rollout: a panic", err)
+	x.rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
+	x.rollout.logPanic("rollout: a panic", err)
 	x.emit(EventError, EventData{Pool: pool, Node: node, Warning: true}, "", err)
 }
 
@@ -321,12 +321,12 @@ func (x *run) permitted(ctx context.Context, now time.Time) (bool, reconcile.Res
 	if x.free || x.o.Mode == ReadOnly {
 		return true, reconcile.Result{}
 	}
-	err := panics.Catch(func() error { return x.checkNoController(ctx, x.o.API, now) })
+	err := panics.Catch(func() error { return x.rollout.checkNoController(ctx, x.o.API, now) })
 	if err == nil {
 		x.free = true
 		return true, reconcile.Result{}
 	}
-	if ctx.Err() != nil || x.fatal(err) {
+	if ctx.Err() != nil || x.rollout.fatal(err) {
 		return false, reconcile.Result{}
 	}
 	x.failures[""]++

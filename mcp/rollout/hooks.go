@@ -137,7 +137,7 @@ type nodeHook struct {
 // hooked reports whether a hook has run for the update of a node to config, and
 // starts it if it has not.
 func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error) {
-	if x.o.Hooks.of(hook) == nil {
+	if x.run.o.Hooks.of(hook) == nil {
 		return true, nil
 	}
 	record, err := hooksOf(n, config)
@@ -147,18 +147,18 @@ func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error)
 	if slices.Contains(record.Done, hook) {
 		return true, nil
 	}
-	h := x.nodeDrain.hook
+	h := x.d.hook
 	if h == nil || h.hook != hook || h.config != config {
-		x.nodeDrain.hook = &nodeHook{hook: hook, config: config}
+		x.d.hook = &nodeHook{hook: hook, config: config}
 		return false, nil
 	}
-	x.lock(x.now)
+	x.run.lock(x.now)
 	over, failure, noted := h.over, h.err, h.noted
-	x.release()
+	x.run.release()
 	if !over || noted {
 		return false, nil
 	}
-	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+	_, err = clusterapi.Modify(x.ctx, x.run.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		r, err := hooksOf(n, config)
 		if err != nil {
 			return err
@@ -179,38 +179,38 @@ func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error)
 		h.noted = true
 		return false, nil
 	}
-	x.nodeDrain.hook = nil
+	x.d.hook = nil
 	return true, nil
 }
 
 // hookedDrained reports whether the hook of a node that has just been drained
 // has run.
 func (x *drainer) hookedDrained() (bool, error) {
-	if x.o.Hooks.PreUpgrade == nil {
+	if x.run.o.Hooks.PreUpgrade == nil {
 		return true, nil
 	}
-	n, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
+	n, err := clusterapi.Read[corev1.Node](x.ctx, x.run.api, clusterapi.Key("", x.node))
 	if apierrors.IsNotFound(err) {
-		x.nodeDrain.hook = nil
+		x.d.hook = nil
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	_, config, _ := strings.Cut(x.attempt.asked, "-")
+	_, config, _ := strings.Cut(x.d.attempt.asked, "-")
 	return x.hooked(n, HookPreUpgrade, config)
 }
 
 // afterUpdate runs the last hook of a node that is done.
 func (x *drainer) afterUpdate(n *corev1.Node) error {
 	state := mcp.NodeStateOf(n)
-	if n.Annotations[annotationHooks] == "" || !state.Done() || x.o.Hooks.PostUpgrade == nil {
+	if n.Annotations[annotationHooks] == "" || !state.Done() || x.run.o.Hooks.PostUpgrade == nil {
 		return nil
 	}
 	if done, err := x.hooked(n, HookPostUpgrade, state.CurrentConfig); !done {
 		return err
 	}
-	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+	_, err := clusterapi.Modify(x.ctx, x.run.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		delete(n.Annotations, annotationHooks)
 		return nil
 	})
@@ -224,7 +224,7 @@ func (x *drainer) afterUpdate(n *corev1.Node) error {
 // its last hook is to be run.
 func (x *drainer) oweLast(n *corev1.Node, config string) {
 	delete(n.Annotations, annotationHooks)
-	if x.o.Hooks.PostUpgrade != nil {
+	if x.run.o.Hooks.PostUpgrade != nil {
 		hooksRecord{Version: hooksVersion, Config: config, Done: []Hook{HookPreCordon, HookPreUpgrade, HookPreUncordon}}.write(n)
 	}
 }
@@ -234,25 +234,25 @@ func (r *drainsReconciler) job(node string, d *nodeDrain, h *nodeHook) reconcile
 	return reconcile.Job{
 		ID: h,
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
-			return nil, r.Rollout.o.Hooks.of(h.hook)(ctx, node)
+			return nil, r.run.rollout.o.Hooks.of(h.hook)(ctx, node)
 		},
 		Done: func(_ any, err error) []reconcile.Wake {
-			r.mu.Lock()
-			defer r.release()
+			r.run.mu.Lock()
+			defer r.run.release()
 			h.over = true
-			d.enqueue(r.now)
+			d.enqueue(r.run.now)
 			data := EventData{Node: node}
-			if _, assign, ok := r.state.Node(node); ok {
+			if _, assign, ok := r.run.state.Node(node); ok {
 				data.Pool = assign.Primary
 			}
 			if err != nil {
-				r.logPanic("rollout: a hook failed", err)
+				r.run.rollout.logPanic("rollout: a hook failed", err)
 				h.err = &HookError{Node: node, Hook: h.hook, Err: err}
-				r.halted = true
+				r.run.halted = true
 				data.Warning = true
-				r.emit(EventHookFailed, data, "", h.err)
+				r.run.emit(EventHookFailed, data, "", h.err)
 			} else {
-				r.emit(EventHookDone, data, fmt.Sprintf("node %s: hook %s has run", node, h.hook), nil)
+				r.run.emit(EventHookDone, data, fmt.Sprintf("node %s: hook %s has run", node, h.hook), nil)
 			}
 			return []reconcile.Wake{{Key: nodeKey(node)}}
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -132,17 +133,18 @@ type fragileUpdater struct{ goWrong func() }
 
 func (u fragileUpdater) Step(context.Context, string, mcp.Target, mcp.Phase) (mcp.Phase, time.Duration, error) {
 	u.goWrong()
-	return "", 0, nil
+	return "", 0, errors.New("no way in")
 }
 
-func TestNodeUpdaterPanics(t *testing.T) {
-	for name, goWrong := range map[string]func(){"panic": func() { panic("no way in") }, "Goexit": runtime.Goexit} {
+// An update that fails is tried again each minute; the pool's next node is not touched.
+func TestNodeUpdaterFails(t *testing.T) {
+	for name, goWrong := range map[string]func(){"error": func() {}, "panic": func() { panic("no way in") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := start(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, NodeUpdater: fragileUpdater{goWrong}})
 				time.Sleep(5*time.Minute + 30*time.Second)
 				r.stop()
-				if failed := r.nodes(rollout.EventNodeFailed, "worker"); len(failed) < 4 {
+				if failed := r.nodes(rollout.EventNodeFailed, "worker"); len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
 					t.Errorf("failed: %v", failed)
 				}
 			})

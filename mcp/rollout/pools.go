@@ -20,7 +20,7 @@ const (
 
 // poolsReconciler targets nodes, and keeps taints and pool status. Its keys are
 // pools.
-type poolsReconciler struct{ *run }
+type poolsReconciler struct{ run *run }
 
 func poolKey(name string) reconcile.Key { return reconcile.Key{Kind: "pool", Name: name} }
 
@@ -28,11 +28,11 @@ func (r *poolsReconciler) Name() string { return poolsName }
 
 func (r *poolsReconciler) Watches() []reconcile.Watch {
 	changed := func(now time.Time, _, _ *clusterapi.Object) []reconcile.Wake {
-		r.lock(now)
-		defer r.release()
-		return r.queued()
+		r.run.lock(now)
+		defer r.run.release()
+		return r.run.queued()
 	}
-	watches := r.sources(true, nil)
+	watches := r.run.sources(true, nil)
 	for i := range watches {
 		watches[i].Changed = changed
 	}
@@ -42,13 +42,13 @@ func (r *poolsReconciler) Watches() []reconcile.Watch {
 // Keys are all pools, for the resync; those that there are at the start are queued
 // as they come. One more key starts the rollout.
 func (r *poolsReconciler) Keys() []reconcile.Key {
-	r.mu.Lock()
-	defer r.release()
+	r.run.mu.Lock()
+	defer r.run.release()
 	keys := []reconcile.Key{{Kind: "rollout"}}
-	if !r.ready {
+	if !r.run.ready {
 		return keys
 	}
-	for _, pool := range r.state.Pools() {
+	for _, pool := range r.run.state.Pools() {
 		keys = append(keys, poolKey(pool))
 	}
 	return keys
@@ -56,29 +56,29 @@ func (r *poolsReconciler) Keys() []reconcile.Key {
 
 // Reconcile does one sync of a pool.
 func (r *poolsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (res reconcile.Result, err error) {
-	r.lock(q.Now)
-	defer r.release()
-	if ok, res := r.permitted(ctx, q.Now); !ok {
+	r.run.lock(q.Now)
+	defer r.run.release()
+	if ok, res := r.run.permitted(ctx, q.Now); !ok {
 		return res, nil
 	}
-	r.begin()
+	r.run.begin()
 	pool := q.Key.Name
 	if pool == "" {
 		return res, nil
 	}
-	if r.o.Mode == ReadOnly {
-		r.observePool(pool)
-	} else if err := panics.Catch(func() error { return r.drivePool(ctx, pool, false) }); err != nil {
+	if r.run.o.Mode == ReadOnly {
+		r.run.observePool(pool)
+	} else if err := panics.Catch(func() error { return r.run.drivePool(ctx, pool, false) }); err != nil {
 		if ctx.Err() != nil || apierrors.IsConflict(err) {
 			return res, err
 		}
-		r.failures[pool]++
-		res = r.retry(q.Now, r.failures[pool], pool, "", err)
-		res.Wake = r.queued()
+		r.run.failures[pool]++
+		res = r.run.retry(q.Now, r.run.failures[pool], pool, "", err)
+		res.Wake = r.run.queued()
 		return res, nil
 	}
-	delete(r.failures, pool)
-	res.Wake = r.queued()
-	res.At = r.checkStall(pool)
+	delete(r.run.failures, pool)
+	res.Wake = r.run.queued()
+	res.At = r.run.checkStall(pool)
 	return res, nil
 }

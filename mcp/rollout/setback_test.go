@@ -32,7 +32,7 @@ func TestDrainClockSetBack(t *testing.T) {
 				checktest.OK(t, c.Load(u))
 			}
 			r := checktest.Get(New(Options{}))(t)
-			x := &drainer{run: newRun(r, c), ctx: t.Context(), node: "w0", nodeDrain: &nodeDrain{}}
+			x := &drainer{run: newRun(r, c), ctx: t.Context(), node: "w0", d: &nodeDrain{}}
 			for elapsed := time.Duration(0); elapsed < 40*time.Minute; {
 				x.now = mcptest.Epoch.Add(elapsed)
 				if elapsed >= at {
@@ -54,16 +54,16 @@ func drainWait(t *testing.T, x *drainer) time.Duration {
 	t.Helper()
 	x.run.lock(x.now)
 	x.run.release()
-	if x.attempt == nil {
-		if !x.o.Delays.isDue(x.due, x.now) {
-			return x.due.Sub(x.now)
+	if x.d.attempt == nil {
+		if !x.run.o.Delays.isDue(x.d.due, x.now) {
+			return x.d.due.Sub(x.now)
 		}
-		x.due = time.Time{}
+		x.d.due = time.Time{}
 		x.beginAttempt("", x.now.Sub(mcptest.Epoch))
 	}
 	at := checktest.Get(x.proceed())(t)
-	if x.attempt == nil {
-		at = x.due
+	if x.d.attempt == nil {
+		at = x.d.due
 	}
 	return at.Sub(x.now)
 }

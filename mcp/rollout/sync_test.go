@@ -28,37 +28,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
-// Three at a time of five nodes, of which the second is done before the first:
-// the others follow in order, and never more than three are down.
-func TestFiveNodes(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.AtMost(3))))
-	for i, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
-		in.Nodes = append(in.Nodes, mcptest.Worker(name, mcptest.Age(9-i)))
-	}
-	s := mcp.NewState(in.Objects, in.Options)
-	down := map[string]bool{}
-	var order []string
-	target := func() {
-		for _, name := range s.Candidates("worker").Nodes {
-			n := mcptest.Worker(name, mcptest.Desired("N"))
-			s.Apply(mcp.Change{Object: &n})
-			down[name] = true
-			order = append(order, name)
-		}
-		if len(down) > 3 {
-			t.Errorf("down: %v", down)
-		}
-	}
-	target()
-	for _, name := range []string{"n2", "n1", "n4", "n3", "n5"} {
-		n := mcptest.Updated(mcptest.Worker(name))
-		s.Apply(mcp.Change{Object: &n})
-		delete(down, name)
-		target()
-	}
-	checktest.Same(t, []string{"n1", "n2", "n3", "n4", "n5"}, order)
-}
-
 // skipping loses those events of node w1 that a later one has made obsolete.
 type skipping struct{ *memory.Cluster }
 
@@ -274,26 +243,6 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		time.Sleep(time.Second)
 		want := []string{"node w: Preparing", "node w: Rebooting"}
 		checktest.Same(t, want, r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase }))
-	})
-}
-
-// failingUpdater never succeeds.
-type failingUpdater struct{}
-
-func (failingUpdater) Step(context.Context, string, mcp.Target, mcp.Phase) (mcp.Phase, time.Duration, error) {
-	return "", 0, errors.New("no way in")
-}
-
-func TestNodeUpdaterFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := start(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, NodeUpdater: failingUpdater{}})
-		time.Sleep(5*time.Minute + 30*time.Second)
-		r.stop()
-		// Tried again each minute; the pool's next node is not touched.
-		failed := r.nodes(rollout.EventNodeFailed, "worker")
-		if len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
-			t.Errorf("failed: %v", failed)
-		}
 	})
 }
 

@@ -45,7 +45,7 @@ func (a *updater) Name() string { return name }
 // Needed implements [action.Checker].
 func (a *updater) Needed(ctx context.Context, n *corev1.Node) (bool, error) {
 	s, err := a.status(ctx, n)
-	return s.Needed(), permanent(err)
+	return s.Needed(), action.PermanentExit(err)
 }
 
 // The progress of an update: what is being done.
@@ -62,14 +62,7 @@ const (
 // ran and failed, or did not do what it was asked for.
 func (a *updater) Step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {
 	step, err := a.step(ctx, n, progress)
-	return step, permanent(err)
-}
-
-func permanent(err error) error {
-	if _, failed := errors.AsType[*hosts.ExitError](err); failed {
-		return hosts.Permanent(err)
-	}
-	return err
+	return step, action.PermanentExit(err)
 }
 
 func (a *updater) step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {

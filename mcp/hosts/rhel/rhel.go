@@ -105,10 +105,7 @@ const (
 // ran and failed, or the host cannot be updated.
 func (a *updater) Step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {
 	step, err := a.step(ctx, n, progress)
-	if _, failed := errors.AsType[*hosts.ExitError](err); failed {
-		err = hosts.Permanent(err)
-	}
-	return step, err
+	return step, action.PermanentExit(err)
 }
 
 func (a *updater) step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {

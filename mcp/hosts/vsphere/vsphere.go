@@ -133,6 +133,19 @@ func (m *Machines) with(ctx context.Context, f func(c *govmomi.Client) error) er
 // providerPrefix starts the provider IDs of vSphere's nodes.
 const providerPrefix = "vsphere://"
 
+// withMachine calls f with a client and the machine of a node.
+func (m *Machines) withMachine(
+	ctx context.Context, n *corev1.Node, f func(c *govmomi.Client, vm *object.VirtualMachine) error,
+) error {
+	return m.with(ctx, func(c *govmomi.Client) error {
+		vm, err := find(ctx, c, n)
+		if err != nil {
+			return err
+		}
+		return f(c, vm)
+	})
+}
+
 // find returns the machine of a node.
 func find(ctx context.Context, c *govmomi.Client, n *corev1.Node) (*object.VirtualMachine, error) {
 	id, ok := strings.CutPrefix(n.Spec.ProviderID, providerPrefix)
@@ -152,11 +165,7 @@ func find(ctx context.Context, c *govmomi.Client, n *corev1.Node) (*object.Virtu
 
 // State implements [vmhardware.Machines].
 func (m *Machines) State(ctx context.Context, n *corev1.Node) (s vmhardware.State, err error) {
-	err = m.with(ctx, func(c *govmomi.Client) error {
-		vm, err := find(ctx, c, n)
-		if err != nil {
-			return err
-		}
+	err = m.withMachine(ctx, n, func(c *govmomi.Client, vm *object.VirtualMachine) (err error) {
 		s, err = stateOf(ctx, c, vm)
 		return err
 	})
@@ -214,22 +223,14 @@ func tooOld(host, version string) string {
 
 // ShutDownGuest implements [vmhardware.Machines].
 func (m *Machines) ShutDownGuest(ctx context.Context, n *corev1.Node) error {
-	return m.with(ctx, func(c *govmomi.Client) error {
-		vm, err := find(ctx, c, n)
-		if err != nil {
-			return err
-		}
+	return m.withMachine(ctx, n, func(_ *govmomi.Client, vm *object.VirtualMachine) error {
 		return vm.ShutdownGuest(ctx)
 	})
 }
 
 // PowerOn implements [vmhardware.Machines].
 func (m *Machines) PowerOn(ctx context.Context, n *corev1.Node) error {
-	return m.with(ctx, func(c *govmomi.Client) error {
-		vm, err := find(ctx, c, n)
-		if err != nil {
-			return err
-		}
+	return m.withMachine(ctx, n, func(_ *govmomi.Client, vm *object.VirtualMachine) error {
 		task, err := vm.PowerOn(ctx)
 		if err != nil {
 			return err
@@ -241,11 +242,7 @@ func (m *Machines) PowerOn(ctx context.Context, n *corev1.Node) error {
 // Upgrade implements [vmhardware.Machines]. A fault of the upgrade itself is
 // permanent.
 func (m *Machines) Upgrade(ctx context.Context, n *corev1.Node, version int) error {
-	return m.with(ctx, func(c *govmomi.Client) error {
-		vm, err := find(ctx, c, n)
-		if err != nil {
-			return err
-		}
+	return m.withMachine(ctx, n, func(c *govmomi.Client, vm *object.VirtualMachine) error {
 		return upgrade(ctx, c, vm, version)
 	})
 }
@@ -274,11 +271,7 @@ func (m *Machines) Schedule(ctx context.Context, n *corev1.Node, version int) er
 	if version == 0 {
 		version = vmhardware.MinVersion
 	}
-	return m.with(ctx, func(c *govmomi.Client) error {
-		vm, err := find(ctx, c, n)
-		if err != nil {
-			return err
-		}
+	return m.withMachine(ctx, n, func(c *govmomi.Client, vm *object.VirtualMachine) error {
 		s, err := stateOf(ctx, c, vm)
 		switch {
 		case err != nil || s.Hardware >= version:

@@ -101,8 +101,7 @@ func (a *Administrator) act() {
 		done = a.Pauses && a.set(dice, a.pause)
 	case 4:
 		done = a.set(dice, func(p *mcfgv1.MachineConfigPool) {
-			to := intstr.FromInt32(1 + int32(dice/7%2))
-			p.Spec.MaxUnavailable = &to
+			p.Spec.MaxUnavailable = new(intstr.FromInt32(1 + int32(dice/7%2)))
 		})
 	case 5:
 		done = a.move(dice)
@@ -282,8 +281,7 @@ func (a *Administrator) restore() {
 			continue
 		}
 		a.setPool(name, func(p *mcfgv1.MachineConfigPool) {
-			to := intstr.FromInt32(int32(a.Pools[name]))
-			p.Spec.MaxUnavailable = &to
+			p.Spec.MaxUnavailable = new(intstr.FromInt32(int32(a.Pools[name])))
 			if a.paused[name] {
 				p.Spec.Paused = false
 			}

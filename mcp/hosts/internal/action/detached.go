@@ -19,6 +19,15 @@ const maxRecorded = 2000
 // exitStatus returns the status of a command that ran and failed.
 func exitStatus(err error) (*hosts.ExitError, bool) { return errors.AsType[*hosts.ExitError](err) }
 
+// PermanentExit marks the error of a command that ran and failed as one that trying again
+// does not mend: see [hosts.Permanent]. It returns all else as it is.
+func PermanentExit(err error) error {
+	if _, failed := exitStatus(err); failed {
+		return hosts.Permanent(err)
+	}
+	return err
+}
+
 // unitPrefix stands before the names of the units that RunDetached starts.
 const unitPrefix = "clusterupdate-"
 
