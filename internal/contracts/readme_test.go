@@ -120,7 +120,7 @@ func Example_whichUpdates() {
 	}
 	fmt.Print(updates)
 	// Output:
-	// 4.20.4
+	// 4.20.4 (amd64)
 	// Offered channels: candidate-4.20, fast-4.20, stable-4.20, stable-4.21
 	//
 	// Updates in stable-4.21:
