@@ -22,6 +22,7 @@ var docProgram = regexp.MustCompile("(?s)<!-- run: ([^>]*) -->\n```go\n(package 
 // TestReadmePrograms: the programs of README.md build as they stand, and print what a
 // newcomer is promised.
 func TestReadmePrograms(t *testing.T) {
+	t.Parallel()
 	readme := checktest.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	programs := docProgram.FindAllStringSubmatch(string(readme), -1)
 	prints := []string{"from 4.21.1 to 4.22.0", "ClusterOperator etcd: Progressing=True (NodeInstaller)", "Completed"}
