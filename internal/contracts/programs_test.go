@@ -51,13 +51,18 @@ func TestReadmePrograms(t *testing.T) {
 	}
 }
 
-// recordSample records a simulated cluster at rest at the first sample release.
-func recordSample(dir string) error {
+// sampleCluster is a simulated cluster at rest at the first sample release.
+func sampleCluster(pools ...simulation.Pool) (*simulation.Cluster, error) {
 	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
+	return simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: pools})
+}
+
+// recordSample records that cluster.
+func recordSample(dir string) error {
+	cluster, err := sampleCluster()
 	if err != nil {
 		return err
 	}

@@ -304,11 +304,7 @@ func Example_serve() {
 
 // pools is a simulated cluster with 100 workers.
 func pools() plan.Cluster {
-	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: []simulation.Pool{{Name: "worker", Nodes: 100}}})
+	c, err := sampleCluster(simulation.Pool{Name: "worker", Nodes: 100})
 	if err != nil {
 		log.Fatal(err)
 	}
