@@ -164,7 +164,7 @@ func TestBuildProblems(t *testing.T) {
 		"1.0.0+amd64: io.openshift.upgrades.graph.previous.add: there is no node of version \"1.0.9\" [unknown-edit]",
 		"1.0.0-amd64: previous: \"x\" is not a valid semver [release-version]",
 		"blocked-edges/1.0.0.yaml: from: error parsing [ as Regex: error parsing regexp: missing closing ]: `[` [from]",
-		"folder: arch: 1.0.2 has no architecture: it is in no graph that is served [release-arch]",
+		"folder: arch: 1.0.2 has no architecture: it is in no graph that is served [required]",
 	}
 	checktest.Same(t, want, problems)
 	checktest.Same(t, []string{"blocked-edges/1.0.7.yaml"}, s.Report().UnknownTargets)

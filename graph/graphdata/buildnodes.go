@@ -130,7 +130,7 @@ func (b *builder) concrete() error {
 		} else {
 			metadata := b.metadata(last)
 			if metadata[graph.MetadataArch] == "" {
-				b.problem(last.Source, "arch", ruleReleaseArch, "%s has no architecture: it is in no graph that is served", full)
+				b.problem(last.Source, "arch", ruleRequired, "%s has no architecture: it is in no graph that is served", full)
 			}
 			b.node(full, metadata, b.image(last))
 		}

@@ -155,7 +155,6 @@ const (
 
 	ruleRelease        = "release"         // a release cannot be read
 	ruleReleaseVersion = "release-version" // a release has, or names, what is not SemVer
-	ruleReleaseArch    = "release-arch"    // a release has no architecture
 	ruleMismatch       = "mismatch"        // several images claim one version
 	ruleUnknownEdit    = "unknown-edit"    // the metadata of a release add or remove an update of a version that there is not
 	ruleCycle          = "cycle"           // updates lead back to where they began

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
@@ -34,11 +32,4 @@ func Example_backend() {
 	}
 	fmt.Println(cluster.created)
 	// Output: 1
-}
-
-// TestBackend proves that backend right.
-func TestBackend(t *testing.T) {
-	clusterapitest.Conformance(t, func(*testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
-		return &counting{ClusterAPI: memory.New(memory.Options{})}, clusterapitest.Capabilities{}
-	})
 }

@@ -22,6 +22,7 @@ var docProgram = regexp.MustCompile("(?s)<!-- run: ([^>]*) -->\n```go\n(package 
 // TestReadmePrograms: the programs of README.md build as they stand, and print what a
 // newcomer is promised.
 func TestReadmePrograms(t *testing.T) {
+	t.Parallel()
 	readme := checktest.Get(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	programs := docProgram.FindAllStringSubmatch(string(readme), -1)
 	prints := []string{"from 4.21.1 to 4.22.0", "ClusterOperator etcd: Progressing=True (NodeInstaller)", "Completed"}
@@ -47,13 +48,18 @@ func TestReadmePrograms(t *testing.T) {
 	}
 }
 
-// recordSample records a simulated cluster at rest at the first sample release.
-func recordSample(dir string) error {
+// sampleCluster is a simulated cluster at rest at the first sample release.
+func sampleCluster(pools ...simulation.Pool) (*simulation.Cluster, error) {
 	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
+	return simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: pools})
+}
+
+// recordSample records that cluster.
+func recordSample(dir string) error {
+	cluster, err := sampleCluster()
 	if err != nil {
 		return err
 	}

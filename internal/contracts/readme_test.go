@@ -3,7 +3,6 @@ package contracts_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -31,21 +30,15 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/manifest/image"
-	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
-	"github.com/clusterupdate/clusterupdate/runlevel"
-	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -82,25 +75,6 @@ func published() (publicKey []byte, digest string, folder fs.FS) {
 	return key.Public(), digest, fstest.MapFS{name: &fstest.MapFile{Data: message}}
 }
 
-// Why can this release not be updated to that one?
-func Example_whyNot() {
-	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	network, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.21", Arch: "amd64", Graph: g})
-	if err != nil {
-		log.Fatal(err)
-	}
-	why, err := network.Explain(path.ExplainQuery{From: "4.20.4", To: "4.21.0"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(why)
-	// Output:
-	// 4.20.4 cannot be updated to 4.21.0 (Risk): risk RouterReload may apply: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload; no path from 4.20.4 to 4.21.0: the highest version that can be reached is 4.21.1; nothing leads to 4.21.0
-}
-
 // prometheus stands for the metrics of a cluster to which no rule applies.
 var prometheus = graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, nil })
 
@@ -120,7 +94,7 @@ func Example_whichUpdates() {
 	}
 	fmt.Print(updates)
 	// Output:
-	// 4.20.4
+	// 4.20.4 (amd64)
 	// Offered channels: candidate-4.20, fast-4.20, stable-4.20, stable-4.21
 	//
 	// Updates in stable-4.21:
@@ -161,104 +135,6 @@ func Example_wouldApply() {
 	// 102 manifests of 4.21.1
 	// Filename: "0000_50_cluster-monitoring-operator_05_preview.yaml" Group: "" Kind: "ConfigMap" Namespace: "openshift-monitoring" Name: "monitoring-preview" is left out: "Default" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade
 	// Filename: "0000_50_ingress-operator_05_deployment-hosted.yaml" Group: "apps" Kind: "Deployment" Namespace: "openshift-ingress-operator" Name: "ingress-operator" is left out: include.release.openshift.io/self-managed-high-availability unset
-}
-
-// What does a release change for a cluster, and what does it leave behind?
-func Example_whatChanges() {
-	load := func(release fs.FS) *manifest.Payload {
-		p, err := manifest.Load(ctx, release, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
-		if err != nil {
-			log.Fatal(err)
-		}
-		return p
-	}
-	d := manifest.Diff(load(sample.From()), load(sample.To()), manifest.DiffOptions{})
-	for _, o := range d.Orphans() {
-		fmt.Println(o.Identity.Kind, o.Identity.Name, "stays, and nobody looks after it")
-	}
-	if err := d.WriteText(os.Stdout, manifest.DiffTextOptions{Component: "etcd-operator", Kind: "CustomResourceDefinition", Schemas: true}); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// Job storage-migration-4-20-3 stays, and nobody looks after it
-	// 4.20.3 -> 4.21.1
-	// objects: 2 added, 0 newly included, 2 removed (1 orphaned), 0 newly excluded, 33 changed, 0 moved, 66 unchanged
-	// deletions: 1 added, 0 removed
-	// images: 0 added, 0 removed, 17 changed
-	//
-	// runlevel 20, etcd-operator
-	//   ~ CustomResourceDefinition etcds.operator.openshift.io
-	//       ~ schema of v1 (served): 1 field
-	//           + properties.spec.properties.backendQuotaGiB: {"format":"int32","maximum":32,"minimum":8,"type":"integer"}
-}
-
-// mirror is an OCI layout with the sample release for two architectures, and the
-// release's pull spec.
-func mirror() (layout fs.FS, image string) {
-	l := ocitest.NewLayout()
-	files := l.Layer(ocitest.Files(sample.To())...)
-	release := l.Index(l.Image("linux/amd64", files), l.Image("linux/arm64", files, l.Layer()))
-	return l.Write(release), "quay.io/openshift-release-dev/ocp-release@" + release.Digest
-}
-
-// What is in a mirrored release image?
-func Example_mirrored() {
-	layout, release := mirror() // os.DirFS("mirror"); image.Open takes a tar file too
-	source, err := image.FromFS(layout, image.Options{Platform: image.Platform{Architecture: "arm64"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	files, err := source.Payload(ctx, configv1.Release{Image: release})
-	if err != nil {
-		log.Fatal(err)
-	}
-	p, err := manifest.Load(ctx, files, manifest.LoadOptions{Image: release, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(p.Release.Version, "has", len(p.Operators()), "operators; it updates", p.Previous)
-	// Output:
-	// 4.21.1 has 10 operators; it updates [4.20.3 4.20.4 4.21.0]
-}
-
-// running is a cluster with a release, and both sample releases as it would load them.
-func running() (cluster clusterapi.Reader, from, to *manifest.Payload) {
-	var payloads [2]*manifest.Payload
-	for i, image := range []string{sample.FromImage, sample.ToImage} {
-		release, err := sample.Payload(image)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if payloads[i], err = manifest.Load(ctx, release, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	c := memory.NewOpenShift(memory.Options{})
-	if _, err := runlevel.Run(ctx, payloads[0].Tasks(), runlevel.Options{API: c, SkipChecks: true}); err != nil {
-		log.Fatal(err)
-	}
-	return c, payloads[0], payloads[1]
-}
-
-// What would an update change in this cluster?
-func Example_wouldChange() {
-	cluster, from, to := running() // a live cluster or a must-gather do as well
-	p, err := preview.Run(ctx, to.Tasks(), preview.Options{Reader: cluster, Payload: to, Running: from})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(p.Count(preview.Create), "created,", p.Count(preview.Update), "changed,", p.Count(preview.Fail), "refused")
-	if err := p.Text(os.Stdout, preview.TextOptions{Kind: "Etcd"}); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// 2 created, 23 changed, 0 refused
-	// Update from 4.20.3 to 4.21.1: 0 to create, 1 to update
-	//
-	// Runlevel 20
-	//
-	//   ~ Etcd cluster    0000_20_etcd-operator_04_config.yaml
-	//       + spec.backendQuotaGiB: 8
 }
 
 // maintained is a tree of channels and blocked edges, and scanned the releases that
@@ -302,51 +178,6 @@ func Example_serve() {
 	// blocked-edges/4.21.1-SlowDisks.yaml:2: Conditional by from 4[.]20[.]3[+].*: SlowDisks
 }
 
-// pools is a simulated cluster with 100 workers.
-func pools() plan.Cluster {
-	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: []simulation.Pool{{Name: "worker", Nodes: 100}}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	state, err := plan.ReadCluster(ctx, c)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return state
-}
-
-// How would a canary rollout go?
-func Example_canary() {
-	cluster := pools() // plan.ReadCluster of any cluster or must-gather
-	canary, warnings, err := plan.PlanCanary(cluster, plan.CanaryOptions{
-		ID: "spring", Version: "4.21.1", Window: 4 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, w := range warnings {
-		fmt.Println("warning:", w)
-	}
-	for _, step := range canary.Steps {
-		if step.Kind == plan.LabelNodes {
-			fmt.Println(step.Args.Pool, "gets", len(step.Args.Nodes), "nodes")
-		}
-	}
-	// Output:
-	// workerpool-canary gets 10 nodes
-	// workerpool-a gets 30 nodes
-	// workerpool-b gets 30 nodes
-	// workerpool-c gets 30 nodes
-	// worker gets 10 nodes
-	// worker gets 30 nodes
-	// worker gets 30 nodes
-	// worker gets 30 nodes
-}
-
 // files is a must-gather of a cluster in the middle of an update: etcd has not
 // reported its new version.
 var files = fstest.MapFS{
@@ -374,39 +205,6 @@ status:
   - {type: Available, status: "True", lastTransitionTime: "2025-12-01T00:00:00Z"}
   - {type: Progressing, status: "True", reason: NodeInstaller, message: 1 of 3 nodes are at revision 8, lastTransitionTime: "2026-01-02T03:08:00Z"}
 `)},
-}
-
-// What does the update of this cluster wait on?
-func Example_waitsOn() {
-	recording, err := dump.Open(ctx, files, dump.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	status, err := view.ReadStatus(ctx, recording, view.StatusOptions{Now: recording.Time()})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := status.WriteText(os.Stdout, os.Stderr, view.StatusText{Waits: true}); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// = Control Plane =
-	// Assessment:      Progressing
-	// Target Version:  4.21.1 (from 4.20.3)
-	// Updating:        etcd
-	// Completion:      0% (0 operators updated, 1 updating, 0 waiting)
-	// Duration:        7m55s (Est. Time Remaining: 1h3m)
-	// Operator Health: 1 Healthy
-	//
-	// Whether all nodes are updated is unknown: MachineConfigPool: all or some are not collected in this recording
-	//
-	// The update waits on:
-	//   ClusterOperator etcd: Progressing=True (NodeInstaller), for 4m
-	//     1 of 3 nodes are at revision 8
-	//
-	// = Update Health =
-	// SINCE   LEVEL   IMPACT   MESSAGE
-	// 7m55s   Info    None     Update is proceeding well
 }
 
 // What would an update do to a cluster?
@@ -470,47 +268,6 @@ func Example_ownLoop() {
 	// Output:
 	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
 	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
-}
-
-// mustGather is a recording of a cluster that runs the first of the sample releases.
-func mustGather() fs.FS {
-	dir, err := os.MkdirTemp("", "recording")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := recordSample(filepath.Join(dir, "must-gather")); err != nil {
-		log.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		files[name] = &fstest.MapFile{Data: data}
-		return err
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return files
-}
-
-// How would an update of the cluster of this must-gather end, and when?
-func Example_howItEnds() {
-	cluster, err1 := dump.Open(ctx, mustGather(), dump.Options{}) // os.DirFS("must-gather")
-	from, err2 := payload.Open(ctx, "4.20.3", sample.From())      // os.DirFS("4.20.3"), extracted
-	to, err3 := payload.Open(ctx, "4.21.1", sample.To())
-	if err := errors.Join(err1, err2, err3); err != nil {
-		log.Fatal(err)
-	}
-	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{Reader: cluster, From: from, To: to, Runs: 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(r.Outcome, r.Quantiles.Total.P50.Round(10*time.Minute), r.Why)
-	// Output: Completed 50m0s []
 }
 
 // Rehearse an update on a simulated cluster, in virtual time.

@@ -16,6 +16,7 @@ var session = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // TestSession plays docs/session.md from the clone on, and compares what is printed.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	page := checktest.Get(os.ReadFile(filepath.Join(root, "docs", "session.md")))(t)
 	lab := filepath.Join(t.TempDir(), "lab")
 	dir := root
