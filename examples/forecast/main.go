@@ -28,33 +28,32 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
-	"github.com/clusterupdate/clusterupdate/examples/internal/forecasts"
 	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
 
 func command() program.Command {
-	var f forecasts.Flags
+	var o options
 	return program.Command{
 		Name:  "forecast",
 		About: "Forecast says what an update would do to a cluster, or to each of a fleet.",
 		Codes: "0: ready; 1: something blocks; 3: it could not be decided or read; with -strict 1: warnings",
-		Flags: f.Declare,
-		Needs: forecasts.Needs(),
+		Flags: o.declare,
+		Needs: needs(),
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			clusters, o, err := f.Read(ctx, stderr)
+			clusters, err := o.read(ctx, stderr)
 			if err != nil {
 				return err
 			}
-			r, err := predict(ctx, clusters, o)
+			r, err := predict(ctx, clusters, o.forecast)
 			if err != nil {
 				return err
 			}
-			if err := print(stdout, r, f.Format); err != nil {
+			if err := print(stdout, r, o.format); err != nil {
 				return err
 			}
-			return exit(r.Verdict(), f.Strict)
+			return exit(r.Verdict(), o.strict)
 		},
 	}
 }

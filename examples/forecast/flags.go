@@ -1,5 +1,4 @@
-// Package forecasts reads what a forecast is asked for from the flags of a program.
-package forecasts
+package main
 
 import (
 	"context"
@@ -26,12 +25,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
-// Flags are the flags of a forecast, and the options that follow from them.
-type Flags struct {
-	// Format is text, json, markdown or svg.
-	Format string
-	// Strict makes the program exit with 1 on warnings.
-	Strict bool
+// options are the flags of the program, and the options of the forecast that follow from
+// them.
+type options struct {
+	format string
+	strict bool
 
 	dumps, allow           program.List
 	to, planTo             program.Version
@@ -42,8 +40,8 @@ type Flags struct {
 	forecast               forecast.Options
 }
 
-// Needs are the conditions of the flags: see [program.Command].
-func Needs() map[string][]string {
+// needs are the conditions of the flags: see [program.Command].
+func needs() map[string][]string {
 	return map[string][]string{
 		"dump": {"to", "payload"}, "to": {"dump"}, "payload": {"dump"}, "running": {"dump"}, "channel": {"graph"},
 		"max-unavailable": {"rehearse"}, "nodes": {"rehearse"}, "o svg": {"rehearse"},
@@ -51,21 +49,21 @@ func Needs() map[string][]string {
 	}
 }
 
-// Read opens what the flags name: the clusters, and what to judge them by. Errors are
-// those of usage and of reading.
-func (o *Flags) Read(ctx context.Context, problems io.Writer) ([]forecast.Cluster, forecast.Options, error) {
+// read opens the clusters that the flags name, and what to judge them by. Errors are those
+// of usage and of reading.
+func (o *options) read(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
 	if err := o.check(); err != nil {
-		return nil, o.forecast, err
+		return nil, err
 	}
 	clusters, err := o.clusters(ctx, problems)
 	if err != nil {
-		return nil, o.forecast, err
+		return nil, err
 	}
-	return clusters, o.forecast, o.networks(ctx, clusters, problems)
+	return clusters, o.networks(ctx, clusters, problems)
 }
 
-// Declare declares the flags.
-func (o *Flags) Declare(f *flag.FlagSet) {
+// declare declares the flags.
+func (o *options) declare(f *flag.FlagSet) {
 	o.graphs.Name = "forecast"
 	o.graphs.DeclarePlaces(f)
 	o.nodes.Declare(f)
@@ -79,16 +77,16 @@ func (o *Flags) Declare(f *flag.FlagSet) {
 	program.Choice(f, &o.plan, "plan", "how the pools follow", plans...)
 	f.Var(&o.planTo, "plan-to", "`version` at which the plan ends, if that is more steps away than -to")
 	f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`; may be repeated")
-	program.Format(f, &o.Format, "json", "markdown", "svg")
-	f.BoolVar(&o.Strict, "strict", false, "exit with 1 on warnings too")
+	program.Format(f, &o.format, "json", "markdown", "svg")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings too")
 }
 
 // plans are the names of [preconditions.Plan].
 var plans = []string{"full", "canary", "control-plane-only"}
 
 // check reads the flags into the options of the forecast.
-func (o *Flags) check() error {
-	if o.Format == "svg" && len(o.dumps) > 1 {
+func (o *options) check() error {
+	if o.format == "svg" && len(o.dumps) > 1 {
 		return program.Usagef("-o svg draws the rehearsal of one cluster: it does not go with several -dump")
 	}
 	o.forecast.To = string(o.to)
@@ -111,7 +109,7 @@ func (o *Flags) check() error {
 }
 
 // checkAllowed reads the checks to set aside.
-func (o *Flags) checkAllowed() error {
+func (o *options) checkAllowed() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
 		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
@@ -129,7 +127,7 @@ func (o *Flags) checkAllowed() error {
 }
 
 // releases opens the releases that have a directory.
-func (o *Flags) releases(ctx context.Context) error {
+func (o *options) releases(ctx context.Context) error {
 	options := [2]string{"-running", "-payload"}
 	for i, dir := range []string{o.running, o.payload} {
 		if dir == "" {
@@ -148,7 +146,7 @@ func (o *Flags) releases(ctx context.Context) error {
 }
 
 // clusters are the recordings, or a simulated cluster that is at rest.
-func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
+func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
 	if len(o.dumps) == 0 {
 		cluster, images, err := rehearsal.AtRest(ctx)
 		if err != nil {
@@ -175,7 +173,7 @@ func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cl
 
 // networks loads the update graphs: the channels that are named, else those of the
 // clusters. A file has a channel of its own.
-func (o *Flags) networks(ctx context.Context, clusters []forecast.Cluster, problems io.Writer) (err error) {
+func (o *options) networks(ctx context.Context, clusters []forecast.Cluster, problems io.Writer) (err error) {
 	if len(o.graphs.Places) == 0 {
 		return nil
 	}
