@@ -31,9 +31,9 @@ const (
 // Command is a program, or a command of one. It is safe for concurrent use if
 // its functions are.
 type Command struct {
-	Name  string // the name, without flags
-	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
-	About string // what the program does, in a line
+	Name  string // as it is called, without flags
+	Args  string // arguments in the usage, such as "[PACKAGE]"; empty: none
+	About string // what it does, in a line
 	Codes string // what the exit codes mean here, but for 2
 	Min   int    // fewest arguments
 	Max   int    // most arguments; negative: any number
