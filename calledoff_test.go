@@ -107,7 +107,7 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 					t.Errorf("history is %s, generation %d is seen of %d", got, cv.Status.ObservedGeneration, cv.Generation)
 				}
 				if !slices.ContainsFunc(u.Explain().Actions, func(a clusterupdate.Action) bool {
-					return a.String() == "apply "+tc.version+" waits: calls of the pass before, which was called off, are under way"
+					return a.Step == "apply" && a.Waits && a.Reason == "calls of the pass before, which was called off, are under way"
 				}) {
 					t.Errorf("the plan does not say why nothing is applied: %+v", u.Explain().Actions)
 				}

@@ -47,3 +47,9 @@ func TestEventJSON(t *testing.T) {
 	want := checktest.Get(os.ReadFile(golden))(t)
 	checktest.Same(t, string(want), b.String())
 }
+
+func TestActionText(t *testing.T) {
+	a := clusterupdate.Action{Step: "apply", Release: configv1.Release{Version: "4.21.1"}, Reason: "it is requested"}
+	checktest.Equal(t, "apply 4.21.1: it is requested", a.String(), "an action")
+	checktest.Equal(t, "fetch waits: an hour", clusterupdate.Action{Step: "fetch", Reason: "an hour", Waits: true}.String(), "one that waits")
+}

@@ -34,8 +34,8 @@ func programs(t *testing.T) (folders []string) {
 	return folders
 }
 
-// The doc comment and the usage of each program have its exit codes, it ends on
-// signals as all do, and it is short.
+// The doc comment of each program has the command to run it and its exit codes, it ends
+// on signals as all do, and it is short.
 func TestPrograms(t *testing.T) {
 	codes := regexp.MustCompile(`The exit code is 0 .+, 1 .+, 2 when the command line is wrong, 3 .+\.`)
 	for _, folder := range programs(t) {
@@ -48,6 +48,7 @@ func TestPrograms(t *testing.T) {
 		if doc := strings.Join(strings.Fields(parsed.Doc.Text()), " "); !codes.MatchString(doc) {
 			t.Errorf("%s: the doc comment does not have the exit codes", main)
 		}
+		checktest.Has(t, parsed.Doc.Text(), "\tgo run ")
 		checktest.Has(t, string(text), "func main() { program.Main(command()) }\n")
 		tests := checktest.Get(os.ReadFile(filepath.Join("..", folder, "main_test.go")))(t)
 		checktest.Has(t, string(tests), "func TestUsage(t *testing.T) { programtest.Usage(t, command) }\n")

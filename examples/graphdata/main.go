@@ -1,10 +1,10 @@
 // Command graphdata is for those who maintain a tree of cincinnati-graph-data: a
 // checkout, or an archive.
 //
-//	graphdata lint -accepted accepted.txt cincinnati-graph-data
-//	graphdata diff main-checkout branch-checkout
-//	graphdata why cincinnati-graph-data 4.20.3 4.21.1
-//	graphdata extend cincinnati-graph-data 4.21.9
+//	go run ./examples/graphdata lint -accepted accepted.txt cincinnati-graph-data
+//	go run ./examples/graphdata diff main-checkout branch-checkout
+//	go run ./examples/graphdata why cincinnati-graph-data 4.20.3 4.21.1
+//	go run ./examples/graphdata extend cincinnati-graph-data 4.21.9
 //
 // Lint finds what is wrong in the tree. Without -accepted, errors make it fail; with
 // it, all that the file does not list. -o accepted prints the lines of such a file.

@@ -1,8 +1,8 @@
 // Command mirror plans what a disconnected site has to mirror: the releases on the
 // ways of all its clusters, their images and signatures, and the graph data.
 //
-//	mirror -graph graphs/ -channel eus-4.16,eus-4.18 -image-sets out/ shop:4.16.3:4.18.1 lab:4.16.9:
-//	mirror -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.21 new::4.21.4
+//	go run ./examples/mirror -graph graphs/ -channel eus-4.16,eus-4.18 -image-sets out/ shop:4.16.3:4.18.1 lab:4.16.9:
+//	go run ./examples/mirror -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.21 new::4.21.4
 //
 // An argument is cluster:from:to or cluster:from:to:arch. Without a version to start
 // from it is an installation, without one to get to it is the highest. -image-sets

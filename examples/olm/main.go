@@ -2,11 +2,11 @@
 // breaks the rules of their format, what a set of Subscriptions comes to, what
 // holds an operator back, and how it gets from one version to another.
 //
-//	olm list mesh
-//	olm resolve -subscribe mesh=mesh.v1@next,tracing=tracing.v1 -openshift 4.19
-//	olm explain -subscribe mesh=mesh.v1@stable -subscribe tracing=tracing.v1
-//	olm plan -dump must-gather -source openshift-marketplace/community-operators=community.jsonl -openshift 4.19
-//	olm path storage -from storage.v1.0 -to storage.v1.2 -o dot | dot -Tsvg > path.svg
+//	go run ./examples/olm list mesh
+//	go run ./examples/olm resolve -subscribe mesh=mesh.v1@next,tracing=tracing.v1 -openshift 4.19
+//	go run ./examples/olm explain -subscribe mesh=mesh.v1@stable -subscribe tracing=tracing.v1
+//	go run ./examples/olm plan -dump must-gather -source openshift-marketplace/community-operators=community.jsonl -openshift 4.19
+//	go run ./examples/olm path storage -from storage.v1.0 -to storage.v1.2 -o dot | dot -Tsvg > path.svg
 //
 // -catalog names a file or a folder of file-based catalogs, as "opm render" or an index
 // image has them; without it a small one is used that is built in.

@@ -1,10 +1,10 @@
 // Command paths answers questions about update graphs: what a release can be
 // updated to, by which way it gets to another, and why (not).
 //
-//	paths -graph stable-4.8_amd64.json -from 4.7.0
-//	paths -graph stable-4.8_amd64.json -from 4.7.0 -to 4.8.54
-//	paths -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.17,eus-4.18 -from 4.16.3 -to 4.18.1
-//	paths -graph graphs/ -channel stable-4.8 -from 4.7.0 -to 4.8.54 -o dot
+//	go run ./examples/paths -graph stable-4.8_amd64.json -from 4.7.0
+//	go run ./examples/paths -graph stable-4.8_amd64.json -from 4.7.0 -to 4.8.54
+//	go run ./examples/paths -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.17,eus-4.18 -from 4.16.3 -to 4.18.1
+//	go run ./examples/paths -graph graphs/ -channel stable-4.8 -from 4.7.0 -to 4.8.54 -o dot
 //
 // -graph is a file, a folder of files, or the address of an update service.
 // -channel names the channels, which are searched as one; a file that is named

@@ -2,9 +2,9 @@
 // why not the rest, how two differ, what is wrong with one, and what an update to one
 // would change in a cluster.
 //
-//	payload inspect -baseline None -capability Console -o mermaid release/
-//	payload diff -component dns -platform arm64 old/ mirror.tar@sha256:…
-//	payload preview -dump must-gather.tar.gz -running old/ new/
+//	go run ./examples/payload inspect -baseline None -capability Console -o mermaid release/
+//	go run ./examples/payload diff -component dns -platform arm64 old/ mirror.tar@sha256:…
+//	go run ./examples/payload preview -dump must-gather.tar.gz -running old/ new/
 //
 // A release is a directory laid out as a release image, one that oc adm release extract
 // has written, or, as PLACE@DIGEST, an image in an OCI layout (a directory or a tar file)

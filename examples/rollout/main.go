@@ -5,7 +5,8 @@
 //
 // It is played in virtual time, at once and the same each time. Everything that decides
 // is the library's; operators, kubelets, machine-config daemons and workloads are played.
-// For a recorded cluster see examples/forecast.
+// Without -nodes the pool worker has six nodes. For a recorded cluster see
+// examples/forecast.
 //
 // The exit code is 0 when the update completed, 1 when it was refused, is stuck or was
 // interrupted, 2 when the command line is wrong, 3 when the update cannot be played.

@@ -2,9 +2,8 @@
 // provider is asked for policies, the UpgradeConfig of the cluster follows
 // them, and at its time the cluster is upgraded, control plane and nodes.
 //
-// The cluster is simulated, and its time is virtual: the upgrade is over at once,
-// and is the same each time. With -speed it runs live, that many times faster than
-// real time.
+// The cluster is simulated, and its time is virtual: an upgrade takes no time, and is the
+// same each time. With -speed it runs live, that many times faster than real time.
 //
 //	go run ./examples/upgradeconfig          # policies are files in a Git repository
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
@@ -32,6 +31,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/examples/upgradeconfig/policies"
 	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -70,35 +70,37 @@ func command() program.Command {
 			if err != nil {
 				return err
 			}
+			log := &policies.Log{Out: stdout}
 			cluster, err := rehearsal.New(rehearsal.Options{
 				Cluster: simulation.Options{
 					Pools:          []simulation.Pool{{Name: "worker", Nodes: 2}},
 					ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20", ClusterID: externalID},
 				},
-				Images: images, Channel: sample.Channel, Verifier: signature.Insecure(), Log: &rehearsal.Log{Out: stdout},
+				Images: images, Channel: sample.Channel, Verifier: signature.Insecure(), Updater: log.Updater, Nodes: log.Node,
 				Speed: float64(speed), Start: time.Date(2031, time.February, 4, 0, 0, 0, 0, time.UTC),
 			})
 			if err != nil {
 				return err
 			}
+			log.Clock = cluster.Clock
 			if err := cluster.Load(upgradeconfig.Definition()); err != nil {
 				return err
 			}
 			switch {
 			case local:
-				return play(ctx, cluster, upgradeconfig.Local{API: cluster}, administrator(cluster))
+				return play(ctx, cluster, log, upgradeconfig.Local{API: cluster}, administrator(cluster))
 			case ocm:
-				return manager(ctx, cluster)
+				return manager(ctx, cluster, log)
 			}
-			return play(ctx, cluster, upgradeconfig.GitDir{Tree: os.DirFS(dir)}, git(dir))
+			return play(ctx, cluster, log, upgradeconfig.GitDir{Tree: os.DirFS(dir)}, git(dir))
 		},
 	}
 }
 
 // play carries out what the provider says, while people take their steps.
-func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Provider, steps []rehearsal.Step) error {
+func play(ctx context.Context, s *rehearsal.Rehearsal, log *policies.Log, provider upgradeconfig.Provider, steps []policies.Step) error {
 	manager, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
-		API: s, Provider: provider, Interval: 10 * time.Minute, KeepWhileUpgrading: true, Clock: s.Clock, Observe: s.Log.Config,
+		API: s, Provider: provider, Interval: 10 * time.Minute, KeepWhileUpgrading: true, Clock: s.Clock, Observe: log.Config,
 	})
 	if err != nil {
 		return err
@@ -106,7 +108,7 @@ func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Pr
 	// Through the manager the controller asks the provider right before an upgrade
 	// starts, and reports to it how that goes.
 	controller, err := upgrade.New(upgrade.Options{
-		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: s.Log.Config,
+		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: log.Config,
 		Validate:      upgradeconfig.ValidateOptions{Cincinnati: true, Graph: s.Graph, Architecture: "amd64"},
 		Preconditions: preconditions.Require(s),
 		Health:        upgrade.OperatorHealth(s),
@@ -117,11 +119,11 @@ func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Pr
 	if err != nil {
 		return err
 	}
-	return s.Perform(ctx, steps, manager.Process(), controller.Process())
+	return log.Perform(ctx, s, steps, manager.Process(), controller.Process())
 }
 
 // administrator writes the UpgradeConfig by hand.
-func administrator(s *rehearsal.Rehearsal) []rehearsal.Step {
+func administrator(s *rehearsal.Rehearsal) []policies.Step {
 	create := func(at string) error {
 		c := &upgradeconfig.UpgradeConfig{Spec: upgradeconfig.Spec{
 			Desired:   upgradeconfig.Update{Version: sample.ToVersion, Channel: sample.Channel},
@@ -131,11 +133,11 @@ func administrator(s *rehearsal.Rehearsal) []rehearsal.Step {
 		_, err := clusterapi.Create(context.Background(), s, c, clusterapi.CreateOptions{})
 		return err
 	}
-	return []rehearsal.Step{{Who: "admin", Text: "creates an UpgradeConfig: " + sample.ToVersion, In: 10 * time.Minute, Do: create, Until: rehearsal.Upgraded}}
+	return []policies.Step{{Who: "admin", Text: "creates an UpgradeConfig: " + sample.ToVersion, In: 10 * time.Minute, Do: create, Until: policies.Upgraded}}
 }
 
 // git: a team plans upgrades in a Git repository, of which dir is a clone.
-func git(dir string) []rehearsal.Step {
+func git(dir string) []policies.Step {
 	commit := func(state string) func(string) error {
 		return func(at string) error {
 			text := fmt.Sprintf("id: p-1\nversion: %s\nupgradeAt: %s\ncapacityReservation: true\nstate: %s\n", sample.ToVersion, at, state)
@@ -143,18 +145,18 @@ func git(dir string) []rehearsal.Step {
 				os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "upgrade.yaml")))
 		}
 	}
-	return []rehearsal.Step{
-		{Who: "git", Text: "commit: upgrade in two hours", In: 2 * time.Hour, Do: commit("scheduled"), Until: rehearsal.Planned},
-		{Who: "git", Text: "commit: upgrade in fifteen minutes already", In: 15 * time.Minute, Do: commit("scheduled"), Until: rehearsal.Upgraded},
-		{Who: "git", Text: "commit: done", Do: commit("completed"), Until: rehearsal.Gone},
+	return []policies.Step{
+		{Who: "git", Text: "commit: upgrade in two hours", In: 2 * time.Hour, Do: commit("scheduled"), Until: policies.Planned},
+		{Who: "git", Text: "commit: upgrade in fifteen minutes already", In: 15 * time.Minute, Do: commit("scheduled"), Until: policies.Upgraded},
+		{Who: "git", Text: "commit: done", Do: commit("completed"), Until: policies.Gone},
 	}
 }
 
 // manager: OpenShift Cluster Manager has the policies. It goes down for a while, a
 // policy is cancelled, and another is carried out.
-func manager(ctx context.Context, s *rehearsal.Rehearsal) error {
+func manager(ctx context.Context, s *rehearsal.Rehearsal, log *policies.Log) error {
 	server, provider, err := ocmtest.Connect(ctx, s, ocmtest.Cluster{ID: internalID, ExternalID: externalID, Version: sample.FromVersion, ChannelGroup: "stable"}, ocm.Options{
-		Type: upgradeconfig.OSD, Clock: s.Clock, Observe: s.Log.Config,
+		Type: upgradeconfig.OSD, Clock: s.Clock, Observe: log.Config,
 		Rand: func(n int64) int64 { return n / 2 }, // the middle of each wait, so that runs are alike
 	})
 	if err != nil {
@@ -180,18 +182,18 @@ func manager(ctx context.Context, s *rehearsal.Rehearsal) error {
 		p, _ := server.Policy(internalID, "p-2")
 		return p.State == "completed" && c == nil
 	}
-	err = play(ctx, s, provider, []rehearsal.Step{
-		{Who: "OCM", Text: "policy p-1 is scheduled", In: 2 * time.Hour, Do: set("p-1", "scheduled"), Until: rehearsal.Planned},
-		{Who: "OCM", Text: "policy p-1 is scheduled", In: 4 * time.Hour, Do: set("p-1", "scheduled"), Until: rehearsal.Planned},
+	err = play(ctx, s, log, provider, []policies.Step{
+		{Who: "OCM", Text: "policy p-1 is scheduled", In: 2 * time.Hour, Do: set("p-1", "scheduled"), Until: policies.Planned},
+		{Who: "OCM", Text: "policy p-1 is scheduled", In: 4 * time.Hour, Do: set("p-1", "scheduled"), Until: policies.Planned},
 		// Three syncs, of which each tries six times.
 		{Who: "OCM", Text: "is down; the UpgradeConfig stays", Do: fail(ocmtest.Fault{Status: http.StatusServiceUnavailable, Always: true}), Until: asked(18)},
 		{Who: "OCM", Text: "is up again", Do: fail(), Until: asked(3)},
-		{Who: "OCM", Text: "policy p-1 is cancelled", Do: set("p-1", "cancelled"), Until: rehearsal.Gone},
+		{Who: "OCM", Text: "policy p-1 is cancelled", Do: set("p-1", "cancelled"), Until: policies.Gone},
 		{Who: "OCM", Text: "policy p-2 is scheduled", In: 20 * time.Minute, Do: set("p-2", "scheduled"), Until: completed},
 	})
 	for _, id := range []string{"p-1", "p-2"} {
 		if p, ok := server.Policy(internalID, id); ok {
-			s.Log.Say("OCM", fmt.Sprintf("in the end policy %s is %s: %s", id, p.State, p.Description))
+			log.Say("OCM", fmt.Sprintf("in the end policy %s is %s: %s", id, p.State, p.Description))
 		}
 	}
 	return err

@@ -37,10 +37,8 @@ type Options struct {
 	Speed    float64                         // how many times faster than real time; 0: in virtual time
 	Start    time.Time
 	Verifier signature.Verifier
-	// Log receives the events; if nil, Updater and Nodes do, which may be nil too.
-	Log     *Log
-	Updater func(clusterapi.Event) // gets the events of the version operator
-	Nodes   func(clusterapi.Event) // and those of the machine-config controller
+	Updater  func(clusterapi.Event) // gets the events of the version operator; may be nil
+	Nodes    func(clusterapi.Event) // and those of the machine-config controller; may be nil
 }
 
 // Rehearsal is a simulated cluster that can be updated.
@@ -48,7 +46,6 @@ type Rehearsal struct {
 	*simulation.Cluster
 	Clock     clock.WithTicker
 	Graph     graph.Source
-	Log       *Log
 	processes []reconcile.Process
 }
 
@@ -76,10 +73,6 @@ func New(o Options) (*Rehearsal, error) {
 	r := &Rehearsal{Clock: simulation.ScaledClock(o.Speed)}
 	if o.Speed == 0 {
 		r.Clock = reconcile.NewClock(o.Start)
-	}
-	r.Log = o.Log
-	if o.Log != nil {
-		o.Log.now, o.Updater, o.Nodes = r.Clock.Now, o.Log.updater, o.Log.node
 	}
 	// The cluster's time is fast, this machine perhaps not: operators must not give
 	// up over that.

@@ -103,17 +103,9 @@ func Plan(p *olm.ClusterPlan) string {
 	return b.String() + target(p.Target)
 }
 
-// Detail is Plan with every generation of every namespace.
-func Detail(p *olm.ClusterPlan) string {
-	var b strings.Builder
-	for i := range p.Namespaces {
-		if len(p.Namespaces) > 1 {
-			fmt.Fprintf(&b, "Namespace %s:\n", p.Namespaces[i].Namespace)
-		}
-		b.WriteString(namespace(&p.Namespaces[i]))
-	}
-	return b.String() + target(p.Target)
-}
+// Detail says in lines what each generation of the first namespace changes, and what is
+// then in the way of the target.
+func Detail(p *olm.ClusterPlan) string { return namespace(&p.Namespaces[0]) + target(p.Target) }
 
 // target says in lines what is in the way of an update of the cluster; nothing for
 // a nil plan.

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // The measures of the picture, in pixels before it is zoomed.
@@ -184,7 +185,7 @@ func (c *chart) draw(q query) picture {
 		b := &boxes[i]
 		b.TextX, b.TextY = b.X+boxWidth/2, b.Y+boxHeight/2+4
 		b.Link = query{channel: q.channel, arch: q.arch, version: b.Version}.link("/")
-		b.Label = fmt.Sprintf("%s, %s, %s", b.Version, counted(counts[i][0], "recommended update"), counted(counts[i][1], "conditional update"))
+		b.Label = fmt.Sprintf("%s, %s, %s", b.Version, text.Plural(counts[i][0], "recommended update"), text.Plural(counts[i][1], "conditional update"))
 		if b.Version == q.version {
 			b.Class = "node current"
 		}

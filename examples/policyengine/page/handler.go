@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // policy is the Content-Security-Policy of all answers.
@@ -20,9 +21,9 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect
 var assets embed.FS
 
 //go:embed page.html
-var text string
+var html string
 
-var templates = template.Must(template.New("page").Funcs(template.FuncMap{"counted": counted}).Parse(text))
+var templates = template.Must(template.New("page").Funcs(template.FuncMap{"counted": text.Plural}).Parse(html))
 
 // Options configure a [Handler]. State is required.
 type Options struct {

@@ -355,13 +355,5 @@ func (h *Handler) counts(s *graphdata.Snapshot, arch string) []channel {
 	return list
 }
 
-// counted is a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // Kinds are the kinds of arrows.
 func (v *view) Kinds() []string { return []string{"recommended", "conditional", "incoming"} }

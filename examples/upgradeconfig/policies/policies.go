@@ -1,4 +1,6 @@
-package rehearsal
+// Package policies plays what people and providers do about upgrades, and prints what
+// comes of it.
+package policies
 
 import (
 	"context"
@@ -9,21 +11,23 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// Log prints lines by the cluster's time. What a subject says twice in a row is
-// printed once. It is safe for concurrent use.
+// Log prints lines by the cluster's time. It prints once what a subject says twice in a
+// row. It is safe for concurrent use.
 type Log struct {
-	Out io.Writer
+	Out   io.Writer
+	Clock clock.PassiveClock // the cluster's
 
-	now   func() time.Time
 	mu    sync.Mutex
 	start time.Time
 	last  map[string]string
@@ -34,11 +38,11 @@ func (l *Log) Say(subject, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.last == nil {
-		l.start, l.last = l.now(), map[string]string{}
+		l.start, l.last = l.Clock.Now(), map[string]string{}
 	}
 	if text != "" && l.last[subject] != text {
 		l.last[subject] = text
-		fmt.Fprintf(l.Out, "%s  %-10s %s\n", time.Time{}.Add(l.now().Sub(l.start)).Format(time.TimeOnly), subject, text)
+		fmt.Fprintf(l.Out, "%s  %-10s %s\n", time.Time{}.Add(l.Clock.Since(l.start)).Format(time.TimeOnly), subject, text)
 	}
 }
 
@@ -83,15 +87,15 @@ func (l *Log) Config(e clusterapi.Event) {
 	l.Say(subject, text)
 }
 
-// updater takes events of the version operator.
-func (l *Log) updater(e clusterapi.Event) {
+// Updater takes events of the version operator.
+func (l *Log) Updater(e clusterapi.Event) {
 	if e.Type == clusterupdate.EventCompleted || e.Type == clusterupdate.EventPreconditionBlock {
 		l.Say("version", e.Message)
 	}
 }
 
-// node takes events of the machine-config controller.
-func (l *Log) node(e clusterapi.Event) {
+// Node takes events of the machine-config controller.
+func (l *Log) Node(e clusterapi.Event) {
 	if e.Type == rollout.EventPoolDone {
 		l.Say("nodes", "all nodes of pool "+e.Data.(*rollout.EventData).Pool+" are updated")
 	}
@@ -106,19 +110,21 @@ type Step struct {
 	Until func(c *upgradeconfig.UpgradeConfig, at string) bool
 }
 
-// Perform plays steps one after the other. It fails when an upgrade does.
-func (r *Rehearsal) Perform(ctx context.Context, steps []Step, more ...reconcile.Process) error {
-	return r.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error { return r.perform(ctx, steps, wait) }, more...)
+// Perform plays steps one after the other on a cluster, and prints them. It fails when
+// an upgrade does.
+func (l *Log) Perform(ctx context.Context, r *rehearsal.Rehearsal, steps []Step, more ...reconcile.Process) error {
+	act := func(ctx context.Context, wait func(time.Duration) error) error { return l.perform(ctx, r, steps, wait) }
+	return r.Play(ctx, act, more...)
 }
 
-func (r *Rehearsal) perform(ctx context.Context, steps []Step, wait func(time.Duration) error) error {
+func (l *Log) perform(ctx context.Context, r *rehearsal.Rehearsal, steps []Step, wait func(time.Duration) error) error {
 	for _, step := range steps {
 		due := r.Clock.Now().Add(step.In).UTC().Truncate(time.Second)
 		at, text := due.Format(time.RFC3339), step.Text
 		if step.In > 0 {
 			text += " at " + due.Format("15:04")
 		}
-		r.Log.Say(step.Who, text)
+		l.Say(step.Who, text)
 		if step.Do != nil {
 			if err := step.Do(at); err != nil {
 				return err
