@@ -138,8 +138,7 @@ func (n *Network) missing(x *Explanation, q ExplainQuery, version string, err er
 		return
 	}
 	x.Block = notInGraph
-	var e *graph.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*graph.Error](err); ok {
 		x.Detail = e.Message
 	}
 }
