@@ -135,7 +135,7 @@ func (l *loader) isFull() bool {
 }
 
 // use counts what a file takes of the payload's limits. Each file is read to
-// its end even where others have passed a limit, so that which one passes it
+// its end even if the files so far pass a limit, so that which one passes it
 // does not depend on timing.
 func (l *loader) use(u usage) {
 	l.mu.Lock()
