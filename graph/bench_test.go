@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"

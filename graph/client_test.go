@@ -53,14 +53,15 @@ func wantError(t *testing.T, err error, reason graph.Reason, message string) {
 	if !errors.Is(err, reason) || e.Reason != string(reason) {
 		t.Errorf("reason %s, want %s", e.Reason, reason)
 	}
-	if got := e.ConditionMessage(); !strings.Contains(got, message) || message == "" {
+	got := graph.RetrievedUpdates(err).Message
+	if !strings.Contains(got, message) || message == "" {
 		t.Errorf("message %q, want %q", got, message)
 	}
-	if want := e.Reason + ": " + strings.TrimPrefix(e.ConditionMessage(), prefix); err.Error() != want {
+	if want := e.Reason + ": " + strings.TrimPrefix(got, prefix); err.Error() != want {
 		t.Errorf("prints as %q, want %q", err, want)
 	}
 	c := graph.RetrievedUpdates(fmt.Errorf("wrapped: %w", err))
-	want := configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "False", Reason: e.Reason, Message: e.ConditionMessage()}
+	want := configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "False", Reason: e.Reason, Message: got}
 	checktest.Same(t, want, c)
 }
 
@@ -120,8 +121,8 @@ func TestRequestReasons(t *testing.T) {
 	} {
 		_, err := requested(t, tt.upstream, tt.q)
 		wantError(t, err, tt.reason, tt.message)
-		if e := new(graph.Error); errors.As(err, &e) && (e.ConditionMessage() != tt.message || e.KeepsUpdates()) {
-			t.Errorf("%s: %q", tt.reason, e.ConditionMessage())
+		if e := new(graph.Error); errors.As(err, &e) && (graph.RetrievedUpdates(err).Message != tt.message || e.KeepsUpdates()) {
+			t.Errorf("%s: %q", tt.reason, err)
 		}
 	}
 	checktest.Same(t, configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil))

@@ -44,7 +44,7 @@ type Error struct {
 	// Reason is one of the Err constants, as a string.
 	Reason string
 	// Message is the text of the condition, without the words that
-	// [Error.ConditionMessage] puts before some.
+	// [RetrievedUpdates] puts before some.
 	Message string
 	// Err is the cause, nil where Message says it all.
 	Err error
@@ -62,9 +62,9 @@ func (e *Error) Is(target error) bool {
 	return ok && string(r) == e.Reason
 }
 
-// ConditionMessage is the message of the RetrievedUpdates condition, of at most
+// conditionMessage is the message of the RetrievedUpdates condition, of at most
 // 32,768 characters.
-func (e *Error) ConditionMessage() string {
+func (e *Error) conditionMessage() string {
 	switch Reason(e.Reason) {
 	case ErrNoUpstream, ErrInvalidURI, ErrInvalidID, ErrNoArchitecture, ErrNoCurrentVersion, ErrNoChannel, ErrInvalidCurrentVersion:
 		return schema.CutMessage(e.Message)
@@ -94,7 +94,7 @@ func RetrievedUpdates(err error) configv1.ClusterOperatorStatusCondition {
 	if !errors.As(err, &e) {
 		e = failure(ErrUnknown, err)
 	}
-	c.Status, c.Reason, c.Message = configv1.ConditionFalse, e.Reason, e.ConditionMessage()
+	c.Status, c.Reason, c.Message = configv1.ConditionFalse, e.Reason, e.conditionMessage()
 	return c
 }
 

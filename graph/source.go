@@ -91,8 +91,7 @@ func (f File) Fetch(ctx context.Context, q Query) (*Graph, error) {
 	defer file.Close()
 	g, err := Decode(file, f.Decode)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
+		if errors.As(err, new(*fs.PathError)) {
 			return nil, failure(ErrResponseFailed, err)
 		}
 		return nil, failure(ErrResponseInvalid, err)

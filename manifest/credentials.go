@@ -79,7 +79,7 @@ func credentialsProvider(platform configv1.PlatformType) string {
 // without cloud credentials has none.
 //
 // The error joins an [*Error] for each request that cannot be used, because it is
-// malformed, has no provider, or names no Secret; the others are returned with it.
+// malformed, has no provider, or names no Secret; the rest are returned with it.
 func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) ([]*CredentialsRequest, error) {
 	want := credentialsProvider(platform)
 	if want == "" {

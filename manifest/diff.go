@@ -119,7 +119,7 @@ type DiffOptions struct {
 //
 // Fields are compared by meaning: see [clusterapi.Compare]. Where several
 // manifests of an object are included, those that are equal belong together,
-// then those of the same file, then the others in their order.
+// then those of the same file, then the rest in their order.
 func Diff(old, new *Payload, o DiffOptions) *PayloadDiff {
 	a, b := sideOf(old, o.Filter), sideOf(new, o.Filter)
 	d := &PayloadDiff{Old: a.version, New: b.version, Images: ImageChanges(old, new)}

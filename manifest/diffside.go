@@ -49,7 +49,7 @@ func sideOf(p *Payload, f Filter) *side {
 }
 
 // pair finds for the manifests of an object in one payload those in the other:
-// equal ones first, then those of the same file, then the others in order. It
+// equal ones first, then those of the same file, then the rest in order. It
 // returns those of old that are left over.
 func pair(old, new []*Manifest, paired map[*Manifest]*Manifest) (left []*Manifest) {
 	by := func(key func(*Manifest) string) {

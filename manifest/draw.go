@@ -39,7 +39,7 @@ const maxDrawn = 5
 var drawnText = strings.NewReplacer(`"`, "", "\n", " ")
 
 // Mermaid returns the graph as a flowchart of Mermaid, from top to bottom, for
-// Markdown. Of a node with many tasks the first five are named and the others
+// Markdown. Of a node with many tasks the first five are named and the rest
 // counted, so that the picture of a release stays within what Mermaid draws.
 func (g *Graph) Mermaid() string {
 	d := text.Drawing{Prefix: "n", Down: true}

@@ -75,7 +75,7 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 	return images, nil
 }
 
-// typeName describes a type other than the wanted one, so that the two differ: with
+// typeName describes a type that is not the wanted one, so that the two differ: with
 // its group if only that differs.
 func typeName(gvk, want schema.GroupVersionKind) string {
 	name := gvk.Version + " " + gvk.Kind

@@ -62,7 +62,7 @@ func LintRules() []LintRule {
 }
 
 // Lint looks for what is wrong with a payload as a cluster with the filter sees
-// it: some rules are about what is included, others about all manifests, as
+// it: some rules are about what is included, some about all manifests, as
 // [LintRules] says. The findings are sorted by file, document, rule and message;
 // nil for none, and for a nil payload.
 func Lint(p *Payload, f Filter) []Finding {

@@ -115,7 +115,7 @@ func (l *loader) load(ctx context.Context, files []*file) error {
 					}
 				}
 			})
-			if ended := (*panics.Error)(nil); errors.As(err, &ended) {
+			if errors.As(err, new(*panics.Error)) {
 				return fmt.Errorf("%s: %w", current.path(), err)
 			}
 			return err
@@ -135,7 +135,7 @@ func (l *loader) isFull() bool {
 }
 
 // use counts what a file takes of the payload's limits. Each file is read to
-// its end even where others have passed a limit, so that which one passes it
+// its end even if the files so far pass a limit, so that which one passes it
 // does not depend on timing.
 func (l *loader) use(u usage) {
 	l.mu.Lock()
@@ -234,7 +234,7 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 
 // namePanic determines which file a panic is about; other errors say so themselves.
 func namePanic(path string, err error) error {
-	if panicked := (*panics.Error)(nil); errors.As(err, &panicked) {
+	if errors.As(err, new(*panics.Error)) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return err

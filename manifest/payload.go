@@ -94,7 +94,7 @@ func (p *Payload) Image(name string) (string, error) {
 }
 
 // Included returns which of p.Manifests a pass with the filter f applies, and
-// the others, each with its verdict; both in order. What p.Excluded holds is in
+// excludes, each with its verdict; both in order. What p.Excluded holds is in
 // neither.
 func (p *Payload) Included(f Filter) (included []*Manifest, excluded []Exclusion) {
 	for _, m := range p.Manifests {

@@ -53,7 +53,7 @@ func (d *decoder) jsonStream(data []byte) error {
 			return nil
 		}
 		if count <= 1 {
-			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 				err = utilyaml.JSONSyntaxError{Offset: syntax.Offset, Err: syntax}
 			}
 			if rest, ok := afterBlanks(data[at:]); ok {

@@ -316,7 +316,7 @@ func countStep(n int) (parse.Node, error) {
 }
 
 // functions are the functions of text/template that make texts, each within the
-// bound on a template's output. The others make none.
+// bound on a template's output. The rest make none.
 func (e *execution) functions() template.FuncMap {
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
 		return func(args ...any) (string, error) {

@@ -108,7 +108,7 @@ func (c *certificate) mayRevoke(of *certificate) bool {
 
 // concernsUnusable reports whether a revocation can only be about a key that is
 // left out because its signatures cannot be checked: such a key can have revoked
-// only itself, unless others name it as their revoker.
+// only itself, unless a key names it as its revoker.
 func (c *collection) concernsUnusable(r foundRevocation) bool {
 	if r.err != nil {
 		// A key of a later version signs in that version, which others do not.

@@ -66,7 +66,7 @@ func isStoreError(err error) bool {
 }
 
 // candidates asks s. A panic in it is a failure to retrieve a signature, and its
-// last pair: other stores may have more. What s leaves out of a candidate is
+// last pair: further stores may have more. What s leaves out of a candidate is
 // filled in.
 func candidates(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {

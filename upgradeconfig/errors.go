@@ -14,7 +14,7 @@ var (
 	// ErrRemove: the UpgradeConfig cannot be deleted.
 	ErrRemove = errors.New("unable to remove existing UpgradeConfig")
 	// ErrConfirmDeletion: the UpgradeConfig was deleted, but is still there,
-	// or somebody created another meanwhile.
+	// or somebody created another since.
 	ErrConfirmDeletion = errors.New("unable to confirm deletion of current UpgradeConfig")
 	// ErrApply: the UpgradeConfig cannot be created or updated.
 	ErrApply = errors.New("unable to apply UpgradeConfig changes")

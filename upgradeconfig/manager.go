@@ -49,9 +49,10 @@ type ManagerOptions struct {
 	Jitter float64
 	// NoJitter makes all waits exact.
 	NoJitter bool
-	// Wake makes Run sync at once, for each value that it receives. It leaves
-	// the back-off as it is. Nil or closed: nothing does, but
-	// [Manager.SyncNow].
+	// Wake makes Run sync at once, or as soon as a sync that is under way has ended,
+	// for each value that it receives. It leaves the back-off as it is. Nil or closed:
+	// nothing does. A driver of your own wakes the reconciler "sync" with a key of
+	// Kind "now" instead.
 	Wake <-chan struct{}
 
 	// Update changes an UpgradeConfig in place, and so keeps its status, if
@@ -90,7 +91,6 @@ type Manager struct {
 	o      ManagerOptions
 	now    func() time.Time
 	passes *loop.Passes
-	wanted chan struct{} // holds a value while a sync is requested
 }
 
 // NewManager returns a Manager that does not run yet. It returns an error where
@@ -118,17 +118,7 @@ func NewManager(o ManagerOptions) (*Manager, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{o: o, now: o.Clock.Now, passes: loop.New(), wanted: make(chan struct{}, 1)}, nil
-}
-
-// SyncNow makes Run sync at once, or as soon as a sync that is under way has
-// ended. Several calls before that count as one. It does not wait. A driver of
-// your own wakes the reconciler "sync" with a key of Kind "now" instead.
-func (m *Manager) SyncNow() {
-	select {
-	case m.wanted <- struct{}{}:
-	default:
-	}
+	return &Manager{o: o, now: o.Clock.Now, passes: loop.New()}, nil
 }
 
 // Run syncs until ctx ends, and returns the error of ctx promptly then, all its
@@ -146,7 +136,7 @@ func (m *Manager) Run(ctx context.Context) error {
 // keep theirs.
 func (m *Manager) Process() reconcile.Process { return m.process(false) }
 
-// process makes the reconciler; only a live one hears of SyncNow and Wake.
+// process makes the reconciler; only a live one hears of Wake.
 func (m *Manager) process(live bool) reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig-policies", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := m.o
@@ -162,18 +152,11 @@ func (m *Manager) process(live bool) reconcile.Process {
 
 // requested waits until somebody asks for a sync.
 func (m *Manager) requested(ctx context.Context) {
-	wake := m.o.Wake
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.wanted:
-			return
-		case _, ok := <-wake:
-			if ok {
-				return
-			}
-			wake = nil // closed: it would always be ready
+	select {
+	case <-ctx.Done():
+	case _, open := <-m.o.Wake:
+		if !open {
+			<-ctx.Done() // a closed channel would always be ready
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (m *Manager) update(ctx context.Context, current *UpgradeConfig, spec Spec)
 // that would have to be set to 0.
 func (m *Manager) remove(ctx context.Context, current *UpgradeConfig) error {
 	if current.DeletionTimestamp != nil {
-		return nil // told to go already
+		return nil // its deletion has begun
 	}
 	err := m.o.API.Delete(ctx, gvk, m.key(), clusterapi.DeleteOptions{UID: current.UID, ResourceVersion: current.ResourceVersion})
 	switch {

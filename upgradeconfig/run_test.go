@@ -207,50 +207,44 @@ func TestWhatCountsAsFailure(t *testing.T) {
 }
 
 func TestWake(t *testing.T) {
-	for _, how := range []string{"channel", "method"} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, false)
-			s := newSource(specA)
-			s.down = func(since time.Duration) bool { return since < 30*time.Minute }
-			wake := make(chan struct{})
-			m := b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Wake, o.Rand = wake, unchanged })
-			awake := func(after time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		s := newSource(specA)
+		s.down = func(since time.Duration) bool { return since < 30*time.Minute }
+		wake := make(chan struct{})
+		go func() {
+			for _, after := range []time.Duration{
+				10 * time.Second, // instead of the first sync
+				5 * time.Minute,  // after the third failure, of which the wait is 4 minutes
+				35 * time.Minute,
+			} {
 				time.Sleep(after - time.Since(s.start))
-				if how == "channel" {
-					wake <- struct{}{}
-					return
-				}
-				m.SyncNow()
+				wake <- struct{}{}
 			}
-			go func() {
-				awake(10 * time.Second) // instead of the first sync
-				awake(5 * time.Minute)  // after the third failure, of which the wait is 4 minutes
-				awake(35 * time.Minute)
-				close(wake) // does not wake it again and again
-			}()
-			run(t, m, 3*time.Hour)
-			const second, minute = time.Second, time.Minute
-			want := []time.Duration{
-				10 * second,              // fails
-				minute + 10*second,       // fails
-				3*minute + 10*second,     // fails
-				5 * minute,               // woken, fails: the back-off goes on
-				13 * minute, 29 * minute, // fail
-				35 * minute, // woken, succeeds: not reset by being woken, but by that
-				95 * minute, 155 * minute,
-			}
-			checktest.SameIn(t, fmt.Sprint(how), want, s.asked)
-		})
-	}
+			close(wake) // does not wake it again and again
+		}()
+		run(t, b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Wake, o.Rand = wake, unchanged }), 3*time.Hour)
+		const second, minute = time.Second, time.Minute
+		want := []time.Duration{
+			10 * second,              // fails
+			minute + 10*second,       // fails
+			3*minute + 10*second,     // fails
+			5 * minute,               // by Wake, fails: the back-off continues
+			13 * minute, 29 * minute, // fail
+			35 * minute, // by Wake, succeeds, and that resets the back-off
+			95 * minute, 155 * minute,
+		}
+		checktest.Same(t, want, s.asked)
+	})
 }
 
-func TestSyncNowBeforeRun(t *testing.T) {
+// A value that waits in the channel replaces the wait before the first sync.
+func TestWakeBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(specA)
-		m := newBench(t, false).manager(s, func(o *upgradeconfig.ManagerOptions) { o.Rand = unchanged })
-		for range 3 { // as good as one
-			m.SyncNow()
-		}
+		wake := make(chan struct{}, 1)
+		wake <- struct{}{}
+		m := newBench(t, false).manager(s, func(o *upgradeconfig.ManagerOptions) { o.Wake, o.Rand = wake, unchanged })
 		run(t, m, 90*time.Minute)
 		checktest.Same(t, []time.Duration{0, time.Hour}, s.asked)
 	})

@@ -50,8 +50,7 @@ func ExampleLoadError() {
 		"blocked-edges/drop.yaml": {Data: []byte("to: 4.30.0\nform: .*\n")},
 	}
 	_, err := graphdata.Load(context.Background(), broken, graphdata.LoadOptions{})
-	var failed *graphdata.LoadError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*graphdata.LoadError](err); ok {
 		for _, p := range failed.Problems {
 			fmt.Println(p)
 		}

@@ -35,7 +35,7 @@ type ExplainQuery struct {
 const (
 	sameVersion       = "SameVersion"       // there is nothing to update
 	notInGraph        = "NotInGraph"        // no channel's graph has the release
-	notInChannel      = "NotInChannel"      // other channels have it
+	notInChannel      = "NotInChannel"      // only channels that the cluster is not in have it
 	wrongArchitecture = "WrongArchitecture" // it is there for another architecture
 	noEdge            = "NoEdge"            // no update leads from From to To
 	filtered          = "Filtered"          // the policy leaves the version out
@@ -138,8 +138,7 @@ func (n *Network) missing(x *Explanation, q ExplainQuery, version string, err er
 		return
 	}
 	x.Block = notInGraph
-	var e *graph.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*graph.Error](err); ok {
 		x.Detail = e.Message
 	}
 }

@@ -122,8 +122,7 @@ func (o LoadOptions) load(ctx context.Context, place string) ([]ChannelGraph, er
 
 // reason is an error about a file without its name, which its place gives.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

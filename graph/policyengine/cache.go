@@ -171,7 +171,7 @@ func (c *content) keep(e *entry, b *body, size, most int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.body.Load() != b {
-		return // it went meanwhile
+		return // another call removed it
 	}
 	c.bodies[e] += size
 	c.size += size

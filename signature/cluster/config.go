@@ -70,7 +70,7 @@ type ConfigSource struct {
 // works.
 type ConfigOptions struct {
 	// Options of the verifier. Its Keyrings are required in addition to those
-	// of the configuration, its Stores are asked before all others.
+	// of the configuration, its Stores are asked first.
 	signature.Options
 	// Reader reads the cluster's own sources of signatures, which are asked
 	// before the stores of the configuration: a [ConfigMapStore], then a

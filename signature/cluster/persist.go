@@ -73,11 +73,10 @@ type PersistOptions struct {
 // they are there when the stores are not. A [ConfigMapStore] reads them again;
 // they are not trusted, and verified again each time.
 //
-// What is in the cluster already stays there, within the limits. Where not all
-// fit, the releases of the ClusterVersion's history come first, the newest before
-// the others, then what verified in this process, the last success before the
-// others, and what is known from the ConfigMap alone goes first.
-// It is safe for concurrent use. Make one with [NewPersister].
+// What is in the cluster already stays there, within the limits. If not all fits, the
+// releases of the ClusterVersion's history come first, from the newest on, then what
+// verified in this process, from the last success on; what is known from the ConfigMap
+// alone is dropped first. It is safe for concurrent use. Make one with [NewPersister].
 type Persister struct{ o PersistOptions }
 
 // NewPersister returns a persister, or an error for options that cannot work:
@@ -102,9 +101,8 @@ func NewPersister(o PersistOptions) (*Persister, error) {
 }
 
 // Run saves at once, then at each interval, then once more, for at most 30 seconds,
-// after ctx has ended.
-// Failures are logged and tried again at the next interval, conflicts at once
-// and then with growing delays. It returns the error of ctx.
+// after ctx has ended. Failures are logged and tried again at the next interval,
+// conflicts at once and then with growing delays. It returns the error of ctx.
 func (p *Persister) Run(ctx context.Context) error {
 	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: reconcile.Never}, p.Process()); err != nil {
 		return err

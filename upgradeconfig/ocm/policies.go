@@ -25,7 +25,7 @@ type policy struct {
 // pageSize is how many policies are asked for at once: as many as OCM gives.
 const pageSize = 100
 
-// maxReads is how often a list is read that changes meanwhile.
+// maxReads is how often a list is read that changes while it is read.
 const maxReads = 3
 
 // errChanged reports that two pages are not of the same list.

@@ -18,7 +18,7 @@ import (
 // together with a channel.
 var ErrNoTarget = errors.New("cannot find the correct upgrade spec source")
 
-// hasCommenced reports whether the cluster has been told to update to the desired
+// hasCommenced reports whether the cluster has the request to update to the desired
 // release: spec.desiredUpdate of the ClusterVersion names its image, or without an
 // image its version. A release without an image needs version and channel; else the
 // error is [ErrNoTarget].
@@ -48,7 +48,7 @@ func precedingVersion(desired string, cv *configv1.ClusterVersion) string {
 	return at
 }
 
-// target is the release that is desired, if the cluster can be told to update
+// target is the release that is desired, if the cluster can be asked to update
 // to it: by its image always, by its version if it is among the updates, with
 // its image.
 func target(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (configv1.Release, bool) {

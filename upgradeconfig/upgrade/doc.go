@@ -23,7 +23,7 @@
 // Each step is a condition of the entry, in the order of the
 // [upgradeconfig.ConditionType] constants. Every pass runs the steps up to the first
 // that is not done. Until the upgrade has commenced, each pass repeats the checks
-// before it: the cluster may have become unhealthy meanwhile.
+// before it: the cluster may have become unhealthy since.
 //
 // An upgrade that has commenced fails if the cluster neither wants its release any
 // more nor updates to it. Whatever ends an upgrade, even the deletion of its

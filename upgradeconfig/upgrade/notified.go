@@ -26,7 +26,7 @@ import (
 // were sent, of which object and version. When the upgrade has ended, service logs
 // of its steps are still sent, and all else that is due is not.
 //
-// All other notifications have a condition, which is False while they are due
+// All further notifications have a condition, which is False while they are due
 // and True once they were sent. It is stored together with the phase; an
 // annotation could not be, since status is a subresource.
 const annotationSent = clusterapi.AnnotationPrefix + "told"
@@ -225,7 +225,7 @@ func (p *pass) log(err error) {
 // Uninstall removes what a [Controller] keeps in a cluster for itself, after the last one
 // has ended: an annotation of the UpgradeConfigs of all namespaces. Spec and status stay;
 // the managed-upgrade operator uses them too. Where an object cannot be changed it
-// continues with the others; its error joins all errors. The annotation of the
+// continues with the rest; its error joins all errors. The annotation of the
 // ClusterVersion about open capacity and windows is removed by a Controller that has closed
 // what it speaks of, and is an error as long as it is there. A cluster that does not serve
 // the kinds has nothing to remove.

@@ -53,7 +53,7 @@ func (p *Passes) Run(ctx context.Context, api clusterapi.ReadWriter, c clock.Wit
 	return ctx.Err()
 }
 
-// Do waits until no other pass is under way and makes one. It starts over, at
+// Do waits until no pass is under way and makes one. It starts over, at
 // most three times, if the UpgradeConfig changed meanwhile. A panic is an
 // error, a [clusterapi.PanicError].
 func (p *Passes) Do(ctx context.Context, pass func() error) error {
