@@ -12,12 +12,12 @@ type renderer struct {
 	f         *formula
 	option    int // node
 	rules     []*rule
-	told      map[*rule]bool
+	seen      map[*rule]bool
 	mentioned map[int]bool // nodes that the facts are about
 }
 
 func newRenderer(f *formula, option int, rules []*rule) *renderer {
-	s := &renderer{f: f, option: option, rules: rules, told: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
+	s := &renderer{f: f, option: option, rules: rules, seen: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
 	for _, r := range rules {
 		if r.node != none {
 			s.mentioned[r.node] = true
@@ -28,7 +28,7 @@ func newRenderer(f *formula, option int, rules []*rule) *renderer {
 			}
 		}
 		if r.fact.Kind == factSubscription {
-			s.told[r] = true // needs no words
+			s.seen[r] = true // needs no words
 		}
 	}
 	return s
@@ -55,13 +55,13 @@ func (s *renderer) whyNot(node int) []*Explanation {
 		out = append(out, &Explanation{Text: s.f.p.readable(n.bundle).Error()})
 	}
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
 		case factDeprecated:
 			if r.node == node {
-				s.told[r] = true
+				s.seen[r] = true
 				out = append(out, &Explanation{Text: s.name(node) + " is deprecated"})
 			}
 		case factRequirement:
@@ -70,7 +70,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 			}
 		case factReplaces:
 			if r.node == node || r.replaced == node {
-				s.told[r] = true
+				s.seen[r] = true
 				rival := r.node
 				if rival == node {
 					rival = r.replaced
@@ -82,7 +82,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 			if !slices.Contains(r.members, node) {
 				continue
 			}
-			s.told[r] = true
+			s.seen[r] = true
 			var rivals []*Explanation
 			for _, m := range r.members {
 				if m != node && s.mentioned[m] {
@@ -101,7 +101,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 
 // tellNeed describes what a member needs, and why nothing provides it.
 func (s *renderer) tellNeed(r *rule) *Explanation {
-	s.told[r] = true
+	s.seen[r] = true
 	options := s.options(r.need)
 	names := s.names(options)
 	text := fmt.Sprintf("%s requires %s, which ", s.name(r.node), apiOf(r.need.req))
@@ -130,18 +130,18 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 func (s *renderer) whyThere(node int) []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
 		case factFreestanding:
 			if r.node == node {
-				s.told[r] = true
+				s.seen[r] = true
 				out = append(out, &Explanation{Text: s.name(node) + " is installed and no subscription has it, so it stays"})
 			}
 		case factSubscriptionTook, factRequirementTook:
 			if r.node == node {
-				s.told[r] = true
+				s.seen[r] = true
 				out = append(out, &Explanation{Text: r.fact.Message})
 			}
 		case factSubscriptionNeeds, factPromise:
@@ -161,7 +161,7 @@ func (s *renderer) whyThere(node int) []*Explanation {
 
 // tellRequest describes what a Subscription needs.
 func (s *renderer) tellRequest(r *rule) *Explanation {
-	s.told[r] = true
+	s.seen[r] = true
 	name := r.fact.Subscription
 	options := s.options(r.need)
 	if r.fact.Kind == factPromise && r.need.last != noLit {
@@ -192,7 +192,7 @@ func (s *renderer) tellRequest(r *rule) *Explanation {
 func (s *renderer) rest() []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
@@ -203,10 +203,10 @@ func (s *renderer) rest() []*Explanation {
 		case factSubscriptionNeeds, factPromise:
 			out = append(out, s.tellRequest(r))
 		case factSameAPI, factSamePackage, factSameName:
-			s.told[r] = true
+			s.seen[r] = true
 			out = append(out, &Explanation{Text: s.clash(r)})
 		default:
-			s.told[r] = true
+			s.seen[r] = true
 			out = append(out, &Explanation{Text: r.fact.Message})
 		}
 	}

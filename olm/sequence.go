@@ -74,7 +74,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 // Subscriptions created. The snapshot is not changed; its catalogs are shared.
 // The error is about properties of a bundle that cannot be written as JSON.
 func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
-	gone := map[string]bool{}
+	leaving := map[string]bool{}
 	gets := map[string]string{} // by Subscription
 	var added []olmapi.ClusterServiceVersion
 	for i := range g.Slots {
@@ -83,10 +83,10 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 			continue
 		}
 		if slot.Previous != nil {
-			gone[slot.Previous.Name] = true
+			leaving[slot.Previous.Name] = true
 		}
 		for _, b := range slot.AlsoReplaced {
-			gone[b.Name] = true
+			leaving[b.Name] = true
 		}
 		csv, err := installedCSV(s.Namespace, slot.Operator)
 		if err != nil {
@@ -97,11 +97,11 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 			gets[name] = slot.Operator.Name
 		}
 	}
-	dropFailedForward(&s, gone)
+	dropFailedForward(&s, leaving)
 	out := s
 	out.Installed = nil
 	for _, csv := range s.Installed {
-		if !gone[csv.Name] {
+		if !leaving[csv.Name] {
 			out.Installed = append(out.Installed, csv)
 		}
 	}
@@ -126,21 +126,21 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 	return out, nil
 }
 
-// dropFailedForward adds to what is gone what a failed operator was to replace,
+// dropFailedForward adds to the leaving operators what a failed one was to replace,
 // and what that was to replace: they leave together.
-func dropFailedForward(s *Snapshot, gone map[string]bool) {
+func dropFailedForward(s *Snapshot, leaving map[string]bool) {
 	for _, failed := range s.Installed {
-		if !gone[failed.Name] || failed.Status.Phase != olmapi.CSVPhaseFailed {
+		if !leaving[failed.Name] || failed.Status.Phase != olmapi.CSVPhaseFailed {
 			continue
 		}
-		for replaced := failed.Spec.Replaces; replaced != "" && !gone[replaced]; {
+		for replaced := failed.Spec.Replaces; replaced != "" && !leaving[replaced]; {
 			i := slices.IndexFunc(s.Installed, func(csv olmapi.ClusterServiceVersion) bool {
 				return csv.Name == replaced && csv.Status.Phase == olmapi.CSVPhaseReplacing
 			})
 			if i < 0 {
 				break
 			}
-			gone[replaced] = true
+			leaving[replaced] = true
 			replaced = s.Installed[i].Spec.Replaces
 		}
 	}

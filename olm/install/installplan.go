@@ -218,10 +218,10 @@ func planUnwritten(p *olmapi.InstallPlan) bool {
 func planContinues(p *olmapi.InstallPlan, c *changeSet) bool {
 	names := p.Spec.ClusterServiceVersionNames
 	wanted := func(name string) bool { return slices.Contains(c.CSVs, name) }
-	settled := func(name string) bool { return c.settled[name] }
-	return p.Status.Phase == olmapi.PlanPhaseInstalling && slices.ContainsFunc(names, settled) &&
-		slices.ContainsFunc(names, func(name string) bool { return !settled(name) }) &&
-		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !settled(name) && !c.heldBack[name] }) &&
+	stable := func(name string) bool { return c.stable[name] }
+	return p.Status.Phase == olmapi.PlanPhaseInstalling && slices.ContainsFunc(names, stable) &&
+		slices.ContainsFunc(names, func(name string) bool { return !stable(name) }) &&
+		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !stable(name) && !c.heldBack[name] }) &&
 		!slices.ContainsFunc(c.CSVs, func(name string) bool { return !slices.Contains(names, name) })
 }
 

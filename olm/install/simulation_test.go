@@ -89,7 +89,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 		phase: map[string]olmapi.InstallPlanPhase{}, names: map[string][]string{},
 	}
 	for _, lines := range world.levels {
-		s.levels = append(s.levels, readLines(panicking{}, lines...))
+		s.levels = append(s.levels, contents(panicking{}, lines...))
 	}
 	s.shelf.put(s.levels[0])
 	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})

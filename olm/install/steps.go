@@ -35,7 +35,7 @@ type changeSet struct {
 	Current []currentCSV
 
 	operators map[string]*olm.Operator // of Lookups, by identifier
-	settled   map[string]bool          // CSVs that are there to stay
+	stable    map[string]bool          // CSVs that are there to stay
 	heldBack  map[string]bool          // that a Subscription progresses to and is held back from
 }
 
@@ -64,7 +64,7 @@ const (
 // a bundle whose content cannot be read, in OLM's words.
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 	c := &changeSet{
-		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{},
+		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, stable: stableCSVs(s), heldBack: map[string]bool{},
 	}
 	present := map[string]bool{}
 	for _, csv := range s.PresentCSVs() {
