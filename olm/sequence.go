@@ -2,8 +2,6 @@ package olm
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -149,16 +147,14 @@ func dropFailedForward(s *Snapshot, leaving map[string]bool) {
 // installedCSV is the ClusterServiceVersion that an operator becomes, with the
 // properties of its bundle.
 func installedCSV(namespace string, op *Operator) (olmapi.ClusterServiceVersion, error) {
-	data, err := json.Marshal(struct {
-		Properties []Property `json:"properties"`
-	}{op.Bundle.Properties})
+	properties, err := op.Bundle.Annotation()
 	if err != nil {
-		return olmapi.ClusterServiceVersion{}, fmt.Errorf("properties of bundle %s: %w", op.Name, err)
+		return olmapi.ClusterServiceVersion{}, err
 	}
 	csv := olmapi.ClusterServiceVersion{}
 	csv.APIVersion, csv.Kind = olmapi.Group+"/v1alpha1", "ClusterServiceVersion"
 	csv.Namespace, csv.Name = namespace, op.Name
-	csv.Annotations = map[string]string{olmapi.AnnotationProperties: string(data)}
+	csv.Annotations = map[string]string{olmapi.AnnotationProperties: properties}
 	csv.Spec.Version, csv.Spec.Replaces = op.Version, op.Replaces
 	csv.Status.Phase = olmapi.CSVPhaseSucceeded
 	return csv, nil
