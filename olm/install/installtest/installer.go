@@ -30,8 +30,9 @@ const (
 
 var kindDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// unmet is the key of the ClusterServiceVersions that wait for what they require.
-var unmet = reconcile.Key{Kind: "pending"}
+// waiting is the key of the ClusterServiceVersions that wait for what they require, or
+// for the one that they replace.
+var waiting = reconcile.Key{Kind: "pending"}
 
 // installer plays what OLM does with a ClusterServiceVersion that somebody created:
 // once the definitions that it owns and requires are there it is installed; the one
@@ -47,8 +48,12 @@ func (*installer) Watches() []reconcile.Watch {
 	versionChanged := func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		o := cmp.Or(new, old)
 		out := []reconcile.Wake{{Key: keyOf(o)}}
-		if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](o); err == nil && csv.Spec.Replaces != "" {
+		csv, err := clusterapi.As[olmapi.ClusterServiceVersion](o)
+		if err == nil && csv.Spec.Replaces != "" {
 			out = append(out, reconcile.Wake{Key: reconcile.Key{Namespace: csv.Namespace, Name: csv.Spec.Replaces}})
+		}
+		if err == nil && csv.Status.Phase == olmapi.CSVPhaseReplacing {
+			out = append(out, reconcile.Wake{Key: waiting})
 		}
 		return out
 	}
@@ -56,7 +61,7 @@ func (*installer) Watches() []reconcile.Watch {
 		if old != nil && new != nil {
 			return nil
 		}
-		return []reconcile.Wake{{Key: unmet}}
+		return []reconcile.Wake{{Key: waiting}}
 	}
 	return []reconcile.Watch{
 		{GVK: (*olmapi.ClusterServiceVersion)(nil).APIKind(), Changed: versionChanged},
@@ -69,7 +74,7 @@ func (x *installer) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if r.Key == unmet {
+	if r.Key == waiting {
 		return reconcile.Result{Wake: wakes(pending(all)...)}, nil
 	}
 	csv := version(all, r.Key.Name)
@@ -103,13 +108,11 @@ func (x *installer) lasts(phase string) time.Duration {
 
 // awaits returns the result for a version whose next phase does not follow yet.
 func (x *installer) awaits(csv *olmapi.ClusterServiceVersion, all []*olmapi.ClusterServiceVersion, now time.Time) reconcile.Result {
-	switch csv.Status.Phase {
-	case phasePending:
-		return reconcile.Result{At: now.Add(stepTime)}
-	case olmapi.CSVPhaseFailed:
-		return reconcile.Result{At: now.Add(time.Minute)}
-	case olmapi.CSVPhaseReplacing: // the older one goes first
+	switch {
+	case csv.Status.Phase == olmapi.CSVPhaseReplacing: // the older one goes first
 		return reconcile.Result{Wake: wakes(version(all, csv.Spec.Replaces))}
+	case csv.Status.Reason == reasonFailed:
+		return reconcile.Result{At: now.Add(time.Minute)}
 	}
 	return reconcile.Result{}
 }
