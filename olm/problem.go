@@ -236,19 +236,15 @@ func (p *problem) subscribed(key types.NamespacedName) bool {
 // checkInstalled returns the first reason why the needs of the installed operators
 // cannot be determined.
 func (p *problem) checkInstalled() error {
-	for _, b := range p.installed {
+	all := make([]reached, len(p.installed))
+	for i, b := range p.installed {
 		if err := p.readable(b); err != nil {
 			return err
 		}
+		all[i] = reached{none, b}
 	}
 	if p.options.AllOrNothing {
-		return p.faults(func(visit func(*Bundle, int) bool) {
-			for _, b := range p.installed {
-				if !visit(b, none) {
-					return
-				}
-			}
-		})
+		return p.faults(all)
 	}
 	return nil
 }
@@ -266,69 +262,65 @@ func (p *problem) readable(b *Bundle) error {
 	return nil
 }
 
-// faults walks over the bundles that visit starts with and everything that they
-// could ever need, and returns the first fault. The walk stops when visit returns
-// false.
-func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) error {
-	type reached struct {
-		catalog int
-		bundle  *Bundle
-	}
+// reached is a bundle of a catalog that a walk came to; none for an installed operator.
+type reached struct {
+	catalog int
+	bundle  *Bundle
+}
+
+// faults walks over bundles and everything that they could ever need, from one after
+// the other, and returns the first fault.
+func (p *problem) faults(from []reached) error {
 	type asked struct {
 		catalog     int
 		requirement string
 	}
-	var queue []reached
 	seen := map[reached]bool{}
 	checked := map[asked]bool{}
-	push := func(b *Bundle, catalog int) {
-		if r := (reached{catalog, b}); !seen[r] {
-			seen[r] = true
-			queue = append(queue, r)
-		}
-	}
-	expand := func(r reached) error {
-		if err := p.readable(r.bundle); err != nil {
-			return err
-		}
-		for i := range r.bundle.Requires {
-			req := &r.bundle.Requires[i]
-			key := asked{r.catalog, req.key()}
-			if checked[key] {
+	for _, first := range from {
+		for queue := []reached{first}; len(queue) > 0; queue = queue[1:] {
+			r := queue[0]
+			if seen[r] {
 				continue
 			}
-			checked[key] = true
-			for _, c := range p.catalogs {
-				bad, err := c.contents.disordered(req, p.options.CEL)
+			seen[r] = true
+			if err := p.readable(r.bundle); err != nil {
+				return err
+			}
+			for i := range r.bundle.Requires {
+				req := &r.bundle.Requires[i]
+				key := asked{r.catalog, req.key()}
+				if checked[key] {
+					continue
+				}
+				checked[key] = true
+				needed, err := p.orderedProviders(r.catalog, req)
 				if err != nil {
 					return err
 				}
-				if len(bad) > 0 {
-					return bad[0].Err
-				}
+				needed.all(func(catalog int, e *Entry) bool {
+					queue = append(queue, reached{catalog, e.Bundle})
+					return true
+				})
 			}
-			o, err := p.providers(r.catalog, req)
-			if err != nil {
-				return err
-			}
-			o.all(func(catalog int, e *Entry) bool {
-				push(e.Bundle, catalog)
-				return true
-			})
 		}
-		return nil
 	}
-	var fault error
-	start(func(b *Bundle, catalog int) bool {
-		push(b, catalog)
-		for len(queue) > 0 && fault == nil {
-			r := queue[0]
-			queue = queue[1:]
-			fault = expand(r)
+	return nil
+}
+
+// orderedProviders returns what providers does. A channel without an order that holds
+// such an entry is an error.
+func (p *problem) orderedProviders(own int, r *Requirement) (entryList, error) {
+	for _, c := range p.catalogs {
+		bad, err := c.contents.disordered(r, p.options.CEL)
+		if err != nil {
+			return entryList{}, err
 		}
-		return fault == nil
-	})
-	return fault
+		if len(bad) > 0 {
+			return entryList{}, bad[0].Err
+		}
+	}
+	return p.providers(own, r)
 }
 
 // providers returns the entries that satisfy a requirement of a bundle of a
