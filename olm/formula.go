@@ -238,15 +238,14 @@ func (f *formula) addRequest(i int) {
 		n.options = w.candidates
 	}
 	if w.installed != none {
-		n.options.all(func(catalog int, e *Entry) bool {
+		for catalog, e := range n.options.all() {
 			// A shared package excludes it just as well, without a clause each.
 			shared := func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }
 			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].packages(), shared) {
-				return true
+				continue
 			}
 			f.exclude(f.entryNode(catalog, e), f.installed[w.installed])
-			return true
-		})
+		}
 	}
 	if f.facts == nil {
 		f.extend(n)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -67,12 +68,14 @@ func (o *entryList) add(catalog int, entries []*Entry) {
 	}
 }
 
-// all calls f with each option until f returns false.
-func (o *entryList) all(f func(catalog int, e *Entry) bool) {
-	for _, s := range o.segments {
-		for _, e := range s.entries {
-			if !f(s.catalog, e) {
-				return
+// all returns the entries with their catalogs.
+func (o *entryList) all() iter.Seq2[int, *Entry] {
+	return func(yield func(int, *Entry) bool) {
+		for _, s := range o.segments {
+			for _, e := range s.entries {
+				if !yield(s.catalog, e) {
+					return
+				}
 			}
 		}
 	}
@@ -298,10 +301,9 @@ func (p *problem) faults(from []reached) error {
 				if err != nil {
 					return err
 				}
-				needed.all(func(catalog int, e *Entry) bool {
+				for catalog, e := range needed.all() {
 					queue = append(queue, reached{catalog, e.Bundle})
-					return true
-				})
+				}
 			}
 		}
 	}

@@ -150,10 +150,9 @@ func (p *problem) requestFault(w *request) error {
 		return w.err
 	}
 	var from []reached
-	w.candidates.all(func(catalog int, e *Entry) bool {
+	for catalog, e := range w.candidates.all() {
 		from = append(from, reached{catalog, e.Bundle})
-		return true
-	})
+	}
 	return p.faults(from)
 }
 

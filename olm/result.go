@@ -211,13 +211,12 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 		if w.fact != nil {
 			h.Err = w.fact
 		}
-		w.candidates.all(func(catalog int, e *Entry) bool {
+		for catalog, e := range w.candidates.all() {
 			if entryMember(catalog, e) == r.requests[i] {
-				return false
+				break
 			}
 			h.NotTaken = append(h.NotTaken, p.option(catalog, e))
-			return true
-		})
+		}
 		if h.Err == nil && len(h.NotTaken) == 0 {
 			continue
 		}
