@@ -61,8 +61,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 		switch r.fact.Kind {
 		case factDeprecated:
 			if r.node == node {
-				s.seen[r] = true
-				out = append(out, &Explanation{Text: s.name(node) + " is deprecated"})
+				out = append(out, s.tell(r, s.name(node)+" is deprecated"))
 			}
 		case factRequirement:
 			if r.node == node {
@@ -70,30 +69,29 @@ func (s *renderer) whyNot(node int) []*Explanation {
 			}
 		case factReplaces:
 			if r.node == node || r.replaced == node {
-				s.seen[r] = true
 				rival := r.node
 				if rival == node {
 					rival = r.replaced
 				}
-				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced),
-					Children: s.whyThere(rival)})
+				e := s.tell(r, s.name(r.node)+" replaces "+s.name(r.replaced))
+				e.Children = s.whyThere(rival)
+				out = append(out, e)
 			}
 		case factSameAPI, factSamePackage, factSameName:
 			if !slices.Contains(r.members, node) {
 				continue
 			}
-			s.seen[r] = true
-			var rivals []*Explanation
+			e := s.tell(r, s.clash(r))
 			for _, m := range r.members {
 				if m != node && s.mentioned[m] {
-					rivals = append(rivals, s.whyThere(m)...)
+					e.Children = append(e.Children, s.whyThere(m)...)
 				}
 			}
-			if r.fact.Kind != factSameAPI && len(rivals) > 0 {
-				out = append(out, rivals...) // everybody knows that versions exclude each other
+			if r.fact.Kind != factSameAPI && len(e.Children) > 0 {
+				out = append(out, e.Children...) // everybody knows that versions exclude each other
 				continue
 			}
-			out = append(out, &Explanation{Text: s.clash(r), Children: rivals})
+			out = append(out, e)
 		}
 	}
 	return out
@@ -101,7 +99,6 @@ func (s *renderer) whyNot(node int) []*Explanation {
 
 // tellNeed describes what a member needs, and why nothing provides it.
 func (s *renderer) tellNeed(r *rule) *Explanation {
-	s.seen[r] = true
 	options := s.options(r.need)
 	names := s.names(options)
 	text := fmt.Sprintf("%s requires %s, which ", s.name(r.node), apiOf(r.need.req))
@@ -113,7 +110,7 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 	default:
 		text += "only " + joinLast(names, " and ") + " provide"
 	}
-	e := &Explanation{Text: text}
+	e := s.tell(r, text)
 	for _, n := range options {
 		e.Children = append(e.Children, s.whyNot(n)...)
 	}
@@ -136,13 +133,11 @@ func (s *renderer) whyThere(node int) []*Explanation {
 		switch r.fact.Kind {
 		case factFreestanding:
 			if r.node == node {
-				s.seen[r] = true
-				out = append(out, &Explanation{Text: s.name(node) + " is installed and no subscription has it, so it stays"})
+				out = append(out, s.tell(r, s.name(node)+" is installed and no subscription has it, so it stays"))
 			}
 		case factSubscriptionTook, factRequirementTook:
 			if r.node == node {
-				s.seen[r] = true
-				out = append(out, &Explanation{Text: r.fact.Message})
+				out = append(out, s.tell(r, r.fact.Message))
 			}
 		case factSubscriptionNeeds, factPromise:
 			if options := s.options(r.need); slices.Contains(options, node) {
@@ -161,31 +156,28 @@ func (s *renderer) whyThere(node int) []*Explanation {
 
 // tellRequest describes what a Subscription needs.
 func (s *renderer) tellRequest(r *rule) *Explanation {
-	s.seen[r] = true
-	name := r.fact.Subscription
 	options := s.options(r.need)
-	if r.fact.Kind == factPromise && r.need.last != noLit {
-		if n := len(options); s.f.subjects[r.need.last/2].node != none {
+	format := "subscription %s can have nothing but %s"
+	if r.fact.Kind == factPromise {
+		if n := len(options); r.need.last != noLit && s.f.subjects[r.need.last/2].node != none {
 			options = options[:n-1]
 		}
-	}
-	e := &Explanation{}
-	switch names := s.names(options); {
-	case r.fact.Kind == factPromise:
-		verb := "is updated"
+		format = "subscription %s is updated first, with %s"
 		if s.f.p.requests[r.need.request].installed == none {
-			verb = "is served"
+			format = "subscription %s is served first, with %s"
 		}
-		e.Text = fmt.Sprintf("subscription %s %s first, with %s", name, verb, joinLast(names, " or "))
-	case len(names) == 1:
-		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, names[0])
-	default:
-		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, joinLast(names, " or "))
 	}
+	e := s.tell(r, fmt.Sprintf(format, r.fact.Subscription, joinLast(s.names(options), " or ")))
 	for _, n := range options {
 		e.Children = append(e.Children, s.whyNot(n)...)
 	}
 	return e
+}
+
+// tell explains a rule, which is not explained again.
+func (s *renderer) tell(r *rule, text string) *Explanation {
+	s.seen[r] = true
+	return &Explanation{Text: text}
 }
 
 // rest describes what is connected to the option indirectly.
@@ -203,11 +195,9 @@ func (s *renderer) rest() []*Explanation {
 		case factSubscriptionNeeds, factPromise:
 			out = append(out, s.tellRequest(r))
 		case factSameAPI, factSamePackage, factSameName:
-			s.seen[r] = true
-			out = append(out, &Explanation{Text: s.clash(r)})
+			out = append(out, s.tell(r, s.clash(r)))
 		default:
-			s.seen[r] = true
-			out = append(out, &Explanation{Text: r.fact.Message})
+			out = append(out, s.tell(r, r.fact.Message))
 		}
 	}
 	return out
