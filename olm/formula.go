@@ -344,9 +344,6 @@ func (f *formula) id(n int) string {
 	if x.installed != none {
 		return fmt.Sprintf("@existing/%s//%s", f.p.snapshot.Namespace, x.bundle.Name)
 	}
-	return entryID(f.p.catalogs[x.catalog], x.entry)
-}
-
-func entryID(c catalogView, e *Entry) string {
-	return fmt.Sprintf("%s/%s/%s/%s", c.key.Name, c.key.Namespace, e.Channel.Name, e.Name)
+	key := f.p.catalogs[x.catalog].key
+	return fmt.Sprintf("%s/%s/%s/%s", key.Name, key.Namespace, x.entry.Channel.Name, x.entry.Name)
 }

@@ -2,7 +2,6 @@ package olm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // problem is a snapshot made ready for resolution: what is visible, in order.
@@ -133,46 +133,45 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 // checkSnapshot finds what contradicts itself.
 func checkSnapshot(s *Snapshot) error {
 	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	belongs := func(kind, namespace, name string) {
+		if !objects.Belongs(namespace, s.Namespace) {
+			fault("%s %s/%s is of another namespace than %s", kind, namespace, name, s.Namespace)
+		}
+	}
 	if s.Namespace == "" {
-		errs = append(errs, errors.New("no namespace"))
+		fault("no namespace")
 	}
 	names := map[string]bool{}
 	for i := range s.Subscriptions {
 		sub := &s.Subscriptions[i]
+		belongs("subscription", sub.Namespace, sub.Name)
 		switch {
 		case sub.Name == "":
-			errs = append(errs, fmt.Errorf("subscription %d has no name", i))
-		case sub.Namespace != "" && sub.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("subscription %s/%s is of another namespace than %s", sub.Namespace, sub.Name,
-				s.Namespace))
+			fault("subscription %d has no name", i)
 		case names[sub.Name]:
-			errs = append(errs, fmt.Errorf("subscription %s occurs twice", sub.Name))
+			fault("subscription %s occurs twice", sub.Name)
 		}
 		names[sub.Name] = true
 	}
 	for i := range s.Installed {
 		csv := &s.Installed[i]
-		switch {
-		case csv.Name == "":
-			errs = append(errs, fmt.Errorf("clusterserviceversion %d has no name", i))
-		case csv.Namespace != "" && csv.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("clusterserviceversion %s/%s is of another namespace than %s", csv.Namespace,
-				csv.Name, s.Namespace))
+		belongs("clusterserviceversion", csv.Namespace, csv.Name)
+		if csv.Name == "" {
+			fault("clusterserviceversion %d has no name", i)
 		}
 	}
 	for i := range s.OperatorGroups {
-		if g := &s.OperatorGroups[i]; g.Namespace != "" && g.Namespace != s.Namespace {
-			errs = append(errs, fmt.Errorf("operatorgroup %s/%s is of another namespace than %s", g.Namespace, g.Name,
-				s.Namespace))
-		}
+		g := &s.OperatorGroups[i]
+		belongs("operatorgroup", g.Namespace, g.Name)
 	}
 	keys := map[types.NamespacedName]bool{}
 	for _, c := range s.Catalogs {
 		if c.Key.Name == "" || c.Key.Namespace == "" {
-			errs = append(errs, fmt.Errorf("catalog %q lacks its name or namespace", c.Key))
+			fault("catalog %q lacks its name or namespace", c.Key)
 		}
 		if keys[c.Key] {
-			errs = append(errs, fmt.Errorf("catalog %s occurs twice", c.Key))
+			fault("catalog %s occurs twice", c.Key)
 		}
 		keys[c.Key] = true
 	}

@@ -137,23 +137,16 @@ func nextPlanTime(c *changeSet, plans []olmapi.InstallPlan, now time.Time) time.
 // controller that differ.
 const plansPauseMax = 15*time.Second<<(2*(plansKept-2)) + time.Hour
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // planTime is the last time that is known of a plan.
 func planTime(p *olmapi.InstallPlan) time.Time {
-	at := p.CreationTimestamp.Time
+	times := []time.Time{p.CreationTimestamp.Time}
 	if p.Status.StartTime != nil {
-		at = latest(at, p.Status.StartTime.Time)
+		times = append(times, p.Status.StartTime.Time)
 	}
 	if c := installedCondition(p); c != nil && c.LastUpdateTime != nil {
-		at = latest(at, c.LastUpdateTime.Time)
+		times = append(times, c.LastUpdateTime.Time)
 	}
-	return at
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // newInstallPlan returns the plan for changes, owned by all Subscriptions of
