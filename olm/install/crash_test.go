@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -118,9 +117,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 			if !crashed {
 				break
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("crash at call %d (after its effect: %v) (-want +got):\n%s", crash, after, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("crash at call %d (after its effect: %v)", crash, after), want, got)
 		}
 		if crash < 100 {
 			t.Errorf("there were only %d calls", crash)

@@ -295,8 +295,6 @@ func TestSimulationIsDeterministic(t *testing.T) {
 		return slices.Concat(s.log, s.Faults(), s.state())
 	}
 	for _, seed := range []uint64{1, 2} {
-		if diff := cmp.Diff(run(seed), run(seed)); diff != "" {
-			t.Errorf("seed %d:\n%s", seed, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("seed %d", seed), run(seed), run(seed))
 	}
 }
