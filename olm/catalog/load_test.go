@@ -142,9 +142,7 @@ func TestDecodingProblems(t *testing.T) {
 			c := readCatalog(t, test.text)
 			var got []string
 			for _, p := range c.Problems() {
-				if p.File != "catalog" {
-					t.Errorf("file %q", p.File)
-				}
+				checktest.Equal(t, "catalog", p.File, "file")
 				got = append(got, fmt.Sprintf("%d %d %s %s", p.Line, p.Document, p.Rule, p.Message))
 			}
 			checktest.SameIn(t, "problems", test.want, got)

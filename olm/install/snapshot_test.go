@@ -104,9 +104,7 @@ func TestReadSnapshot(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s %d %d %d", s.Namespace, len(s.Subscriptions), len(s.Installed), len(s.Catalogs)))
 	}
 	expect(t, "namespaces", names, []string{"ops 2 1 4", "other 1 0 1", "third 0 1 3"})
-	if read != 4 {
-		t.Errorf("catalogs were read %d times", read)
-	}
+	checktest.Equal(t, 4, read, "catalogs were read")
 	if _, err := install.ReadSnapshot(context.Background(), api, "", o); err == nil {
 		t.Error("a snapshot of no namespace")
 	}

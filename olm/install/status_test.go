@@ -148,9 +148,7 @@ func TestPlanReference(t *testing.T) {
 	got := install.ObservedStatus(&s, o)
 	checktest.Same(t, &corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef)
 	checktest.Same(t, &olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan)
-	if got.InstallPlanGeneration != 4 {
-		t.Errorf("generation %d", got.InstallPlanGeneration)
-	}
+	checktest.Equal(t, 4, got.InstallPlanGeneration, "generation")
 }
 
 func TestCatalogHealth(t *testing.T) {
