@@ -42,22 +42,15 @@ type UnpackResult struct {
 	Err     error
 }
 
-// The types of an [Action].
+// The types of an [Action]: see there.
 const (
-	// actionUnpack unpacks the bundle image that Unpack names.
-	actionUnpack = "Unpack"
-	// actionCreatePlan creates Plan and writes its status.
-	actionCreatePlan = "CreatePlan"
-	// actionApprovePlan writes the approval of Plan.
-	actionApprovePlan = "ApprovePlan"
-	// actionWritePlan writes the status of Plan.
-	actionWritePlan = "WritePlan"
-	// actionWriteSubscription writes the status of Subscription.
+	actionUnpack            = "Unpack"
+	actionCreatePlan        = "CreatePlan"
+	actionApprovePlan       = "ApprovePlan"
+	actionWritePlan         = "WritePlan"
 	actionWriteSubscription = "WriteSubscription"
-	// actionDeletePlan deletes Plan.
-	actionDeletePlan = "DeletePlan"
-	// actionExecutePlan carries out the steps of Plan that belong to Operators.
-	actionExecutePlan = "ExecutePlan"
+	actionDeletePlan        = "DeletePlan"
+	actionExecutePlan       = "ExecutePlan"
 )
 
 // Action is one thing to be done, and why.
