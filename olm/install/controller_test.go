@@ -60,7 +60,7 @@ func TestControllerInstallsAndUpdates(t *testing.T) {
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm AtLatestKnown b.v1/b.v1"})
 
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1")}
+	w.catalogs[catalogKey] = contents(t, "a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 b.v1]", "2 Automatic Installing [b.v2]"})
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm UpgradePending b.v1/b.v2: InstallPlanPending=True Installing"})
@@ -113,7 +113,7 @@ func TestControllerManualApproval(t *testing.T) {
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1 b.v1]"})
 	w.install("a.v1 X", "b.v1 Y")
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
+	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2]"})
 
@@ -183,7 +183,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X", "a.v2 X >a.v1", "b.v1 Y"}, nil)
 	first := w.sync().Plan
 	w.settle()
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
+	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
 	second := w.settle().Plan
 	want := []string{"1 Manual Failed [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2 b.v1]"}
 	expect(t, "plans", w.plans(), want)
@@ -231,7 +231,7 @@ func TestControllerGivesUpdatesUp(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]))
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval"})
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X")}
+	w.catalogs[catalogKey] = contents(t, "a.v1 X")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]"})
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1"})
@@ -275,7 +275,7 @@ func TestControllerUnreadableCatalog(t *testing.T) {
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing", "b  /: " + gone})
 
 	w.options.Resolve.TolerateUnusedCatalogs = false
-	w.catalogs[types.NamespacedName{Namespace: ns, Name: "mine"}] = fixed{c: contents(t, "q.v1 Q")}
+	w.catalogs[types.NamespacedName{Namespace: ns, Name: "mine"}] = contents(t, "q.v1 Q")
 	w.install("a.v2 X >a.v1")
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v2/a.v2", "b  /: " + gone})
@@ -628,7 +628,7 @@ func TestControllerRetriesSteps(t *testing.T) {
 
 func TestControllerWithoutSubscriptions(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X"))
-	w.catalogs[catalogKey] = fixed{err: errors.New("down")}
+	w.catalogs[catalogKey] = down{errors.New("down")}
 	if r := w.sync(); r.Changed || r.Generation != nil || w.writes.Load() != 0 {
 		t.Errorf("%+v, %d writes", r, w.writes.Load())
 	}
@@ -703,19 +703,6 @@ func TestControllerEvents(t *testing.T) {
 	})
 }
 
-// slowUnpacker answers after a while.
-type slowUnpacker struct {
-	ready   time.Time
-	objects []*unstructured.Unstructured
-}
-
-func (u *slowUnpacker) Unpack(context.Context, install.UnpackRequest) ([]*unstructured.Unstructured, error) {
-	if time.Now().Before(u.ready) {
-		return nil, install.ErrUnpacking
-	}
-	return u.objects, nil
-}
-
 // What is under way is looked at every five seconds: a bundle that is being
 // unpacked, then a step that failed.
 func TestControllerRunLooksAgainSoon(t *testing.T) {
@@ -735,7 +722,12 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 			API:             struct{ clusterapi.ReadWriter }{w.Cluster}, // without watches
 			SnapshotOptions: install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"},
 			Execute:         true,
-			Unpacker:        &slowUnpacker{begin.Add(18 * time.Second), objects},
+			Unpacker: unpackerOf(func(install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+				if time.Since(begin) < 18*time.Second {
+					return nil, install.ErrUnpacking
+				}
+				return objects, nil
+			}),
 		})
 		checktest.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -781,7 +773,7 @@ func TestControllerFailsForward(t *testing.T) {
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradeFailed a.v1/a.v2: InstallPlanFailed=True InstallPlanFailed"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]"})
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1")}
+	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1")
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v3: InstallPlanPending=True Installing"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]", "2 Automatic Installing [a.v3]"})

@@ -87,7 +87,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 		c.managed = manageWith(t, c.intercept, contents(t, first...), ptr(sub("a", "")))
 		c.options.Unpacker, c.options.Execute = bundles(t, second, further), true
 		for _, lines := range catalogs {
-			c.catalogs[catalogKey] = fixed{c: contents(t, lines...)}
+			c.catalogs[catalogKey] = contents(t, lines...)
 			c.finish()
 			state = slices.Concat(state, c.plans(), c.states())
 			for _, csv := range list[olmapi.ClusterServiceVersion](c.managed) {
@@ -153,7 +153,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 	w.sync()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1]"})
 	meanwhile = func(memory.Call) {
-		w.catalogs[catalogKey] = fixed{c: contents(t, "b.v1 Y")}
+		w.catalogs[catalogKey] = contents(t, "b.v1 Y")
 		checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) { p.Status.Message = "seen" }, inStatus))
 	}
 	w.settle()

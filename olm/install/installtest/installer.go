@@ -3,10 +3,10 @@ package installtest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -75,7 +75,8 @@ func (x *installer) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	if r.Key == waiting {
-		return reconcile.Result{Wake: wakes(pending(all)...)}, nil
+		isOther := func(csv *olmapi.ClusterServiceVersion) bool { return csv.Status.Phase != phasePending }
+		return reconcile.Result{Wake: wakes(slices.DeleteFunc(all, isOther)...)}, nil
 	}
 	csv := version(all, r.Key.Name)
 	if csv == nil { // its successor waits for that
@@ -213,15 +214,11 @@ func (x *installer) fault(csv *olmapi.ClusterServiceVersion) string {
 
 // met reports whether the definitions that a version owns and requires are there.
 func (x *installer) met(ctx context.Context, csv *olmapi.ClusterServiceVersion) (bool, error) {
-	for _, list := range [][]olmapi.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
-		for _, d := range list {
-			_, err := x.api.Get(ctx, kindDefinition, clusterapi.Key("", d.Name))
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			if err != nil {
-				return false, err
-			}
+	apis := csv.Spec.CustomResourceDefinitions
+	for _, d := range slices.Concat(apis.Owned, apis.Required) {
+		_, err := x.api.Get(ctx, kindDefinition, clusterapi.Key("", d.Name))
+		if err != nil {
+			return false, ignoreMissing(err)
 		}
 	}
 	return true, nil
@@ -230,26 +227,8 @@ func (x *installer) met(ctx context.Context, csv *olmapi.ClusterServiceVersion) 
 // versions returns the versions of a namespace that stay, without copies, by name.
 func (x *installer) versions(ctx context.Context, namespace string) ([]*olmapi.ClusterServiceVersion, error) {
 	all, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, x.api, clusterapi.ListOptions{Namespace: namespace})
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	var out []*olmapi.ClusterServiceVersion
-	for _, csv := range all {
-		if !csv.IsCopied() && csv.DeletionTimestamp == nil {
-			out = append(out, csv)
-		}
-	}
-	return out, err
-}
-
-// pending returns the versions that may wait for a definition.
-func pending(all []*olmapi.ClusterServiceVersion) (out []*olmapi.ClusterServiceVersion) {
-	for _, csv := range all {
-		if csv.Status.Phase == phasePending {
-			out = append(out, csv)
-		}
-	}
-	return out
+	isOut := func(csv *olmapi.ClusterServiceVersion) bool { return csv.IsCopied() || csv.DeletionTimestamp != nil }
+	return slices.DeleteFunc(all, isOut), ignoreMissing(err)
 }
 
 // wakes makes a driver look at versions; nil ones are left out.
