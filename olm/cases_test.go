@@ -109,9 +109,7 @@ func resolveCase(t *testing.T, lines []string) {
 		for _, s := range g.NewSubscriptions {
 			subs = append(subs, s.Name)
 		}
-		if got := strings.Join(subs, " "); got != want["new"] {
-			t.Errorf("new Subscriptions %q, want %q", got, want["new"])
-		}
+		checktest.SameIn(t, "new Subscriptions", want["new"], strings.Join(subs, " "))
 		w.catalogs = []worldCatalog{{lines: operators["catalog"]}}
 		text, differs := want["greedy"]
 		if !differs {

@@ -11,20 +11,13 @@ import (
 // of the resolver.
 func (g *Generation) check() error {
 	p := g.problem
-	var before, after memberIndex
+	var before memberIndex
 	for _, b := range p.installed {
 		if !p.leaving[b.Name] {
 			before.add(b)
 		}
 	}
-	var members []*Slot
-	for i := range g.Slots {
-		s := &g.Slots[i]
-		if s.Current != nil && !(s.Outcome == outcomeKept && p.leaving[s.Current.Name]) {
-			after.add(s.Current)
-			members = append(members, s)
-		}
-	}
+	members, after := g.members()
 	var errs []error
 	for _, s := range members {
 		for i := range s.Current.Requires {

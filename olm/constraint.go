@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,11 +124,11 @@ func (c *Constraint) check(eval CELEvaluator) error {
 func (c *Constraint) Matches(b *Bundle, eval CELEvaluator) (bool, error) {
 	switch c.Kind {
 	case constraintGVK:
-		return b.provides(c.GVK), nil
+		return slices.Contains(b.Provides, c.GVK), nil
 	case constraintPackage:
 		return b.inPackage(c.Package) && b.inRange(c.Range), nil
 	case constraintLabel:
-		return b.labelled(c.Label), nil
+		return slices.Contains(b.Labels, c.Label), nil
 	case constraintCEL:
 		test, err := c.compile(eval)
 		if err != nil {
@@ -160,41 +161,15 @@ func (c *Constraint) compile(eval CELEvaluator) (func([]Property) bool, error) {
 	return test, nil
 }
 
-func (b *Bundle) provides(gvk schema.GroupVersionKind) bool {
-	for i := range b.Provides {
-		if b.Provides[i] == gvk {
-			return true
-		}
-	}
-	return false
-}
-
-func (b *Bundle) labelled(label string) bool {
-	for _, l := range b.Labels {
-		if l == label {
-			return true
-		}
-	}
-	return false
-}
-
 // inPackage: a property olm.package says so, or the catalog does.
 func (b *Bundle) inPackage(name string) bool {
-	for i := range b.Identities {
-		if b.Identities[i].Package == name {
-			return true
-		}
-	}
-	return b.Package != "" && b.Package == name
+	return b.Package != "" && b.Package == name ||
+		slices.ContainsFunc(b.Identities, func(id Identity) bool { return id.Package == name })
 }
 
 func (b *Bundle) inRange(r Range) bool {
-	for i := range b.Identities {
-		if v := b.Identities[i].Version; v != nil && r.Contains(*v) {
-			return true
-		}
-	}
-	return b.Version != nil && r.Contains(*b.Version)
+	return b.Version != nil && r.Contains(*b.Version) ||
+		slices.ContainsFunc(b.Identities, func(id Identity) bool { return id.Version != nil && r.Contains(*id.Version) })
 }
 
 // String is the constraint in the words of OLM's messages. Compound ones are

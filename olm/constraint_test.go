@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -91,9 +90,7 @@ func TestRequirementMatches(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("%s: %v, %v, want %v", test.value, got, err, test.want)
 		}
-		if diff := cmp.Diff(test.text, r.String()); diff != "" {
-			t.Errorf("%s: text (-want +got):\n%s", test.value, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s: text", test.value), test.text, r.String())
 		if r.Owner != "owner.v1" {
 			t.Errorf("%s: owner %q", test.value, r.Owner)
 		}

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/blang/semver/v4"
@@ -85,6 +86,28 @@ func NewBundle(pkg, name, version string, properties []Property) (*Bundle, error
 	new(BundleReader).Read(b)
 	b.addIdentity()
 	return b, b.Err
+}
+
+// Annotation returns the value of api.AnnotationProperties on the bundle's
+// ClusterServiceVersion: its properties without the bundle's content, which would double
+// its size. The error is about a property that is not JSON.
+func (b *Bundle) Annotation() (string, error) {
+	list := propertyList{Properties: []Property{}}
+	for _, p := range b.Properties {
+		if p.Type != PropertyBundleObject && p.Type != PropertyCSVMetadata {
+			list.Properties = append(list.Properties, p)
+		}
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return "", fmt.Errorf("failed to construct properties annotation for %q: %w", b.Name, err)
+	}
+	return string(data), nil
+}
+
+// propertyList is the form of api.AnnotationProperties.
+type propertyList struct {
+	Properties []Property `json:"properties"`
 }
 
 // addIdentity gives a bundle of a package the property olm.package that it

@@ -238,15 +238,14 @@ func (f *formula) addRequest(i int) {
 		n.options = w.candidates
 	}
 	if w.installed != none {
-		n.options.all(func(catalog int, e *Entry) bool {
+		for catalog, e := range n.options.all() {
 			// A shared package excludes it just as well, without a clause each.
 			shared := func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }
 			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].packages(), shared) {
-				return true
+				continue
 			}
 			f.exclude(f.entryNode(catalog, e), f.installed[w.installed])
-			return true
-		})
+		}
 	}
 	if f.facts == nil {
 		f.extend(n)
@@ -345,9 +344,6 @@ func (f *formula) id(n int) string {
 	if x.installed != none {
 		return fmt.Sprintf("@existing/%s//%s", f.p.snapshot.Namespace, x.bundle.Name)
 	}
-	return entryID(f.p.catalogs[x.catalog], x.entry)
-}
-
-func entryID(c catalogView, e *Entry) string {
-	return fmt.Sprintf("%s/%s/%s/%s", c.key.Name, c.key.Namespace, e.Channel.Name, e.Name)
+	key := f.p.catalogs[x.catalog].key
+	return fmt.Sprintf("%s/%s/%s/%s", key.Name, key.Namespace, x.entry.Channel.Name, x.entry.Name)
 }

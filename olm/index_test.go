@@ -61,17 +61,13 @@ func TestMatching(t *testing.T) {
 	for _, test := range tests {
 		r := requirement(t, test.kind, test.value)
 		got := checktest.Get(c.Matching(r, typeRule{}))(t)
-		if diff := cmp.Diff(test.want, places(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.value, diff)
-		}
+		checktest.SameIn(t, test.value, test.want, places(got))
 		bad := checktest.Get(c.Disordered(r, typeRule{}))(t)
 		var channels []string
 		for _, ch := range bad {
 			channels = append(channels, ch.Name)
 		}
-		if diff := cmp.Diff(test.disordered, channels); diff != "" {
-			t.Errorf("%s: disordered (-want +got):\n%s", test.value, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s: disordered", test.value), test.disordered, channels)
 	}
 	bad := requirement(t, olm.PropertyConstraint, `{"cel":{"rule":"bad"}}`)
 	if _, err := c.Matching(bad, typeRule{}); err == nil {
@@ -118,9 +114,7 @@ func TestMatchingAgreesWithMatches(t *testing.T) {
 						}
 					}
 					got := checktest.Get(c.Matching(r, typeRule{}))(t)
-					if diff := cmp.Diff(want, places(got)); diff != "" {
-						t.Errorf("%s (-want +got):\n%s", value, diff)
-					}
+					checktest.SameIn(t, value, want, places(got))
 				}
 			}
 		}

@@ -116,9 +116,7 @@ func installedBundle(csv *olmapi.ClusterServiceVersion, owners []*olmapi.Subscri
 // parsePropertiesAnnotation reads the value of [olmapi.AnnotationProperties].
 // The error is about JSON of another form.
 func parsePropertiesAnnotation(text string) ([]Property, error) {
-	var list struct {
-		Properties []Property `json:"properties"`
-	}
+	var list propertyList
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return nil, fmt.Errorf("failed to unmarshal properties annotation: %w", err)
 	}

@@ -145,12 +145,11 @@ func (p *problem) eligible(own int, r *Requirement) entryList {
 		if w.sub.Spec.StartingCSV == "" || w.installed != none {
 			continue
 		}
-		w.candidates.all(func(catalog int, e *Entry) bool {
+		for catalog, e := range w.candidates.all() {
 			if e.rank < 0 && matches(r, e.Bundle, p.options.CEL) {
 				o.add(catalog, []*Entry{e})
 			}
-			return true
-		})
+		}
 	}
 	return o
 }

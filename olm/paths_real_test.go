@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
@@ -67,9 +65,7 @@ func TestRealPaths(t *testing.T) {
 				for _, x := range plan.Namespaces[0].Changes {
 					got = append(got, fmt.Sprintf("%d %s>%s", x.Generation, x.From, x.To))
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("%s, %s, from %s: %s", p.Name, ch.Name, from.Name, diff)
-				}
+				checktest.SameIn(t, fmt.Sprintf("%s, %s, from %s", p.Name, ch.Name, from.Name), want, got)
 			}
 		}
 	}

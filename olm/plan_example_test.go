@@ -75,7 +75,7 @@ func ExampleContents_Path() {
 func ExampleCheckNext() {
 	_, csv, _ := tracing()
 	compatibility := olm.CheckNext(olm.OpenShiftVersion{Major: 4, Minor: 17}, []olmapi.ClusterServiceVersion{*csv})
-	condition := install.UpgradeableCondition(install.UpgradeableInput{Compatibility: compatibility})
+	condition := install.UpgradeableCondition(compatibility, nil, false)
 	fmt.Println(condition.Status, condition.Reason)
 	fmt.Println(condition.Message)
 	// Output:

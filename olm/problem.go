@@ -2,8 +2,8 @@ package olm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // problem is a snapshot made ready for resolution: what is visible, in order.
@@ -67,12 +68,14 @@ func (o *entryList) add(catalog int, entries []*Entry) {
 	}
 }
 
-// all calls f with each option until f returns false.
-func (o *entryList) all(f func(catalog int, e *Entry) bool) {
-	for _, s := range o.segments {
-		for _, e := range s.entries {
-			if !f(s.catalog, e) {
-				return
+// all returns the entries with their catalogs.
+func (o *entryList) all() iter.Seq2[int, *Entry] {
+	return func(yield func(int, *Entry) bool) {
+		for _, s := range o.segments {
+			for _, e := range s.entries {
+				if !yield(s.catalog, e) {
+					return
+				}
 			}
 		}
 	}
@@ -130,46 +133,45 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 // checkSnapshot finds what contradicts itself.
 func checkSnapshot(s *Snapshot) error {
 	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	belongs := func(kind, namespace, name string) {
+		if !objects.Belongs(namespace, s.Namespace) {
+			fault("%s %s/%s is of another namespace than %s", kind, namespace, name, s.Namespace)
+		}
+	}
 	if s.Namespace == "" {
-		errs = append(errs, errors.New("no namespace"))
+		fault("no namespace")
 	}
 	names := map[string]bool{}
 	for i := range s.Subscriptions {
 		sub := &s.Subscriptions[i]
+		belongs("subscription", sub.Namespace, sub.Name)
 		switch {
 		case sub.Name == "":
-			errs = append(errs, fmt.Errorf("subscription %d has no name", i))
-		case sub.Namespace != "" && sub.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("subscription %s/%s is of another namespace than %s", sub.Namespace, sub.Name,
-				s.Namespace))
+			fault("subscription %d has no name", i)
 		case names[sub.Name]:
-			errs = append(errs, fmt.Errorf("subscription %s occurs twice", sub.Name))
+			fault("subscription %s occurs twice", sub.Name)
 		}
 		names[sub.Name] = true
 	}
 	for i := range s.Installed {
 		csv := &s.Installed[i]
-		switch {
-		case csv.Name == "":
-			errs = append(errs, fmt.Errorf("clusterserviceversion %d has no name", i))
-		case csv.Namespace != "" && csv.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("clusterserviceversion %s/%s is of another namespace than %s", csv.Namespace,
-				csv.Name, s.Namespace))
+		belongs("clusterserviceversion", csv.Namespace, csv.Name)
+		if csv.Name == "" {
+			fault("clusterserviceversion %d has no name", i)
 		}
 	}
 	for i := range s.OperatorGroups {
-		if g := &s.OperatorGroups[i]; g.Namespace != "" && g.Namespace != s.Namespace {
-			errs = append(errs, fmt.Errorf("operatorgroup %s/%s is of another namespace than %s", g.Namespace, g.Name,
-				s.Namespace))
-		}
+		g := &s.OperatorGroups[i]
+		belongs("operatorgroup", g.Namespace, g.Name)
 	}
 	keys := map[types.NamespacedName]bool{}
 	for _, c := range s.Catalogs {
 		if c.Key.Name == "" || c.Key.Namespace == "" {
-			errs = append(errs, fmt.Errorf("catalog %q lacks its name or namespace", c.Key))
+			fault("catalog %q lacks its name or namespace", c.Key)
 		}
 		if keys[c.Key] {
-			errs = append(errs, fmt.Errorf("catalog %s occurs twice", c.Key))
+			fault("catalog %s occurs twice", c.Key)
 		}
 		keys[c.Key] = true
 	}
@@ -236,19 +238,15 @@ func (p *problem) subscribed(key types.NamespacedName) bool {
 // checkInstalled returns the first reason why the needs of the installed operators
 // cannot be determined.
 func (p *problem) checkInstalled() error {
-	for _, b := range p.installed {
+	all := make([]reached, len(p.installed))
+	for i, b := range p.installed {
 		if err := p.readable(b); err != nil {
 			return err
 		}
+		all[i] = reached{none, b}
 	}
 	if p.options.AllOrNothing {
-		return p.faults(func(visit func(*Bundle, int) bool) {
-			for _, b := range p.installed {
-				if !visit(b, none) {
-					return
-				}
-			}
-		})
+		return p.faults(all)
 	}
 	return nil
 }
@@ -266,69 +264,64 @@ func (p *problem) readable(b *Bundle) error {
 	return nil
 }
 
-// faults walks over the bundles that visit starts with and everything that they
-// could ever need, and returns the first fault. The walk stops when visit returns
-// false.
-func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) error {
-	type reached struct {
-		catalog int
-		bundle  *Bundle
-	}
+// reached is a bundle of a catalog that a walk came to; none for an installed operator.
+type reached struct {
+	catalog int
+	bundle  *Bundle
+}
+
+// faults walks over bundles and everything that they could ever need, from one after
+// the other, and returns the first fault.
+func (p *problem) faults(from []reached) error {
 	type asked struct {
 		catalog     int
 		requirement string
 	}
-	var queue []reached
 	seen := map[reached]bool{}
 	checked := map[asked]bool{}
-	push := func(b *Bundle, catalog int) {
-		if r := (reached{catalog, b}); !seen[r] {
-			seen[r] = true
-			queue = append(queue, r)
-		}
-	}
-	expand := func(r reached) error {
-		if err := p.readable(r.bundle); err != nil {
-			return err
-		}
-		for i := range r.bundle.Requires {
-			req := &r.bundle.Requires[i]
-			key := asked{r.catalog, req.key()}
-			if checked[key] {
+	for _, first := range from {
+		for queue := []reached{first}; len(queue) > 0; queue = queue[1:] {
+			r := queue[0]
+			if seen[r] {
 				continue
 			}
-			checked[key] = true
-			for _, c := range p.catalogs {
-				bad, err := c.contents.disordered(req, p.options.CEL)
+			seen[r] = true
+			if err := p.readable(r.bundle); err != nil {
+				return err
+			}
+			for i := range r.bundle.Requires {
+				req := &r.bundle.Requires[i]
+				key := asked{r.catalog, req.key()}
+				if checked[key] {
+					continue
+				}
+				checked[key] = true
+				needed, err := p.orderedProviders(r.catalog, req)
 				if err != nil {
 					return err
 				}
-				if len(bad) > 0 {
-					return bad[0].Err
+				for catalog, e := range needed.all() {
+					queue = append(queue, reached{catalog, e.Bundle})
 				}
 			}
-			o, err := p.providers(r.catalog, req)
-			if err != nil {
-				return err
-			}
-			o.all(func(catalog int, e *Entry) bool {
-				push(e.Bundle, catalog)
-				return true
-			})
 		}
-		return nil
 	}
-	var fault error
-	start(func(b *Bundle, catalog int) bool {
-		push(b, catalog)
-		for len(queue) > 0 && fault == nil {
-			r := queue[0]
-			queue = queue[1:]
-			fault = expand(r)
+	return nil
+}
+
+// orderedProviders returns what providers does. A channel without an order that holds
+// such an entry is an error.
+func (p *problem) orderedProviders(own int, r *Requirement) (entryList, error) {
+	for _, c := range p.catalogs {
+		bad, err := c.contents.disordered(r, p.options.CEL)
+		if err != nil {
+			return entryList{}, err
 		}
-		return fault == nil
-	})
-	return fault
+		if len(bad) > 0 {
+			return entryList{}, bad[0].Err
+		}
+	}
+	return p.providers(own, r)
 }
 
 // providers returns the entries that satisfy a requirement of a bundle of a

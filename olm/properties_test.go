@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -71,9 +70,7 @@ func TestNewBundleIdentity(t *testing.T) {
 		for _, p := range b.Properties {
 			got = append(got, string(p.Value))
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: properties (-want +got):\n%s", test.name, diff)
-		}
+		checktest.SameIn(t, test.name+": properties", test.want, got)
 		var strict string
 		if len(b.Identities) > 0 && b.Identities[0].Version != nil {
 			strict = b.Identities[0].Version.String()

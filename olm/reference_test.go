@@ -145,7 +145,7 @@ func (w *world) snapshot(t interface{ Fatal(args ...any) }) olm.Snapshot {
 	s := snapshot(nil, installed(w.installed...), w.subs...)
 	s.Catalogs = nil
 	for _, c := range w.catalogs {
-		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: c.key, Priority: c.priority, Contents: readLines(t, c.lines...)})
+		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: c.key, Priority: c.priority, Contents: contents(t, c.lines...)})
 	}
 	return s
 }

@@ -12,12 +12,12 @@ type renderer struct {
 	f         *formula
 	option    int // node
 	rules     []*rule
-	told      map[*rule]bool
+	seen      map[*rule]bool
 	mentioned map[int]bool // nodes that the facts are about
 }
 
 func newRenderer(f *formula, option int, rules []*rule) *renderer {
-	s := &renderer{f: f, option: option, rules: rules, told: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
+	s := &renderer{f: f, option: option, rules: rules, seen: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
 	for _, r := range rules {
 		if r.node != none {
 			s.mentioned[r.node] = true
@@ -28,7 +28,7 @@ func newRenderer(f *formula, option int, rules []*rule) *renderer {
 			}
 		}
 		if r.fact.Kind == factSubscription {
-			s.told[r] = true // needs no words
+			s.seen[r] = true // needs no words
 		}
 	}
 	return s
@@ -55,14 +55,13 @@ func (s *renderer) whyNot(node int) []*Explanation {
 		out = append(out, &Explanation{Text: s.f.p.readable(n.bundle).Error()})
 	}
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
 		case factDeprecated:
 			if r.node == node {
-				s.told[r] = true
-				out = append(out, &Explanation{Text: s.name(node) + " is deprecated"})
+				out = append(out, s.tell(r, s.name(node)+" is deprecated"))
 			}
 		case factRequirement:
 			if r.node == node {
@@ -70,30 +69,29 @@ func (s *renderer) whyNot(node int) []*Explanation {
 			}
 		case factReplaces:
 			if r.node == node || r.replaced == node {
-				s.told[r] = true
 				rival := r.node
 				if rival == node {
 					rival = r.replaced
 				}
-				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced),
-					Children: s.whyThere(rival)})
+				e := s.tell(r, s.name(r.node)+" replaces "+s.name(r.replaced))
+				e.Children = s.whyThere(rival)
+				out = append(out, e)
 			}
 		case factSameAPI, factSamePackage, factSameName:
 			if !slices.Contains(r.members, node) {
 				continue
 			}
-			s.told[r] = true
-			var rivals []*Explanation
+			e := s.tell(r, s.clash(r))
 			for _, m := range r.members {
 				if m != node && s.mentioned[m] {
-					rivals = append(rivals, s.whyThere(m)...)
+					e.Children = append(e.Children, s.whyThere(m)...)
 				}
 			}
-			if r.fact.Kind != factSameAPI && len(rivals) > 0 {
-				out = append(out, rivals...) // everybody knows that versions exclude each other
+			if r.fact.Kind != factSameAPI && len(e.Children) > 0 {
+				out = append(out, e.Children...) // everybody knows that versions exclude each other
 				continue
 			}
-			out = append(out, &Explanation{Text: s.clash(r), Children: rivals})
+			out = append(out, e)
 		}
 	}
 	return out
@@ -101,7 +99,6 @@ func (s *renderer) whyNot(node int) []*Explanation {
 
 // tellNeed describes what a member needs, and why nothing provides it.
 func (s *renderer) tellNeed(r *rule) *Explanation {
-	s.told[r] = true
 	options := s.options(r.need)
 	names := s.names(options)
 	text := fmt.Sprintf("%s requires %s, which ", s.name(r.node), apiOf(r.need.req))
@@ -113,7 +110,7 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 	default:
 		text += "only " + joinLast(names, " and ") + " provide"
 	}
-	e := &Explanation{Text: text}
+	e := s.tell(r, text)
 	for _, n := range options {
 		e.Children = append(e.Children, s.whyNot(n)...)
 	}
@@ -130,19 +127,17 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 func (s *renderer) whyThere(node int) []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
 		case factFreestanding:
 			if r.node == node {
-				s.told[r] = true
-				out = append(out, &Explanation{Text: s.name(node) + " is installed and no subscription has it, so it stays"})
+				out = append(out, s.tell(r, s.name(node)+" is installed and no subscription has it, so it stays"))
 			}
 		case factSubscriptionTook, factRequirementTook:
 			if r.node == node {
-				s.told[r] = true
-				out = append(out, &Explanation{Text: r.fact.Message})
+				out = append(out, s.tell(r, r.fact.Message))
 			}
 		case factSubscriptionNeeds, factPromise:
 			if options := s.options(r.need); slices.Contains(options, node) {
@@ -161,38 +156,35 @@ func (s *renderer) whyThere(node int) []*Explanation {
 
 // tellRequest describes what a Subscription needs.
 func (s *renderer) tellRequest(r *rule) *Explanation {
-	s.told[r] = true
-	name := r.fact.Subscription
 	options := s.options(r.need)
-	if r.fact.Kind == factPromise && r.need.last != noLit {
-		if n := len(options); s.f.subjects[r.need.last/2].node != none {
+	format := "subscription %s can have nothing but %s"
+	if r.fact.Kind == factPromise {
+		if n := len(options); r.need.last != noLit && s.f.subjects[r.need.last/2].node != none {
 			options = options[:n-1]
 		}
-	}
-	e := &Explanation{}
-	switch names := s.names(options); {
-	case r.fact.Kind == factPromise:
-		verb := "is updated"
+		format = "subscription %s is updated first, with %s"
 		if s.f.p.requests[r.need.request].installed == none {
-			verb = "is served"
+			format = "subscription %s is served first, with %s"
 		}
-		e.Text = fmt.Sprintf("subscription %s %s first, with %s", name, verb, joinLast(names, " or "))
-	case len(names) == 1:
-		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, names[0])
-	default:
-		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, joinLast(names, " or "))
 	}
+	e := s.tell(r, fmt.Sprintf(format, r.fact.Subscription, joinLast(s.names(options), " or ")))
 	for _, n := range options {
 		e.Children = append(e.Children, s.whyNot(n)...)
 	}
 	return e
 }
 
+// tell explains a rule, which is not explained again.
+func (s *renderer) tell(r *rule, text string) *Explanation {
+	s.seen[r] = true
+	return &Explanation{Text: text}
+}
+
 // rest describes what is connected to the option indirectly.
 func (s *renderer) rest() []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
-		if s.told[r] {
+		if s.seen[r] {
 			continue
 		}
 		switch r.fact.Kind {
@@ -203,11 +195,9 @@ func (s *renderer) rest() []*Explanation {
 		case factSubscriptionNeeds, factPromise:
 			out = append(out, s.tellRequest(r))
 		case factSameAPI, factSamePackage, factSameName:
-			s.told[r] = true
-			out = append(out, &Explanation{Text: s.clash(r)})
+			out = append(out, s.tell(r, s.clash(r)))
 		default:
-			s.told[r] = true
-			out = append(out, &Explanation{Text: r.fact.Message})
+			out = append(out, s.tell(r, r.fact.Message))
 		}
 	}
 	return out

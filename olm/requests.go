@@ -149,9 +149,11 @@ func (p *problem) requestFault(w *request) error {
 	if w.err != nil || w.fact != nil {
 		return w.err
 	}
-	return p.faults(func(visit func(*Bundle, int) bool) {
-		w.candidates.all(func(catalog int, e *Entry) bool { return visit(e.Bundle, catalog) })
-	})
+	var from []reached
+	for catalog, e := range w.candidates.all() {
+		from = append(from, reached{catalog, e.Bundle})
+	}
+	return p.faults(from)
 }
 
 // dropUnreadable removes the candidates whose needs are unknown.

@@ -211,13 +211,12 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 		if w.fact != nil {
 			h.Err = w.fact
 		}
-		w.candidates.all(func(catalog int, e *Entry) bool {
+		for catalog, e := range w.candidates.all() {
 			if entryMember(catalog, e) == r.requests[i] {
-				return false
+				break
 			}
 			h.NotTaken = append(h.NotTaken, p.option(catalog, e))
-			return true
-		})
+		}
 		if h.Err == nil && len(h.NotTaken) == 0 {
 			continue
 		}
@@ -234,20 +233,13 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 
 // addBroken reports what was wrong before and still is.
 func (p *problem) addBroken(g *Generation) {
+	slots, members := g.members()
 	stays := map[*Bundle]bool{}
-	for i := range g.Slots {
-		if g.Slots[i].Outcome == outcomeKept {
-			stays[g.Slots[i].Current] = true
-		}
-	}
-	var members memberIndex
-	for i := range g.Slots {
-		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == outcomeKept && p.leaving[b.Name]) {
-			members.add(b)
-		}
+	for _, slot := range slots {
+		stays[slot.Current] = slot.Outcome == outcomeKept
 	}
 	for _, b := range p.installed {
-		if !stays[b] || p.leaving[b.Name] {
+		if !stays[b] {
 			continue
 		}
 		if b.Deprecated {
@@ -262,7 +254,7 @@ func (p *problem) addBroken(g *Generation) {
 	}
 	byTrait := map[trait][]string{}
 	for _, b := range p.installed {
-		if stays[b] && !p.leaving[b.Name] {
+		if stays[b] {
 			for _, t := range b.traits() {
 				byTrait[t] = append(byTrait[t], b.Name)
 			}
@@ -282,6 +274,18 @@ func (p *problem) addBroken(g *Generation) {
 		}
 		g.BrokenBefore = append(g.BrokenBefore, broken)
 	}
+}
+
+// members returns the slots of operators that are there to stay, and what they satisfy.
+func (g *Generation) members() (slots []*Slot, index memberIndex) {
+	for i := range g.Slots {
+		s := &g.Slots[i]
+		if s.Current != nil && !(s.Outcome == outcomeKept && g.problem.leaving[s.Current.Name]) {
+			index.add(s.Current)
+			slots = append(slots, s)
+		}
+	}
+	return slots, index
 }
 
 // memberIndex answers which requirements the members of a generation satisfy.

@@ -183,19 +183,17 @@ func (s *search) met(n *need) (int, bool) {
 			return node, true
 		}
 	}
-	met := none
-	n.options.all(func(catalog int, e *Entry) bool {
+	for catalog, e := range n.options.all() {
 		if node := s.f.find(catalog, e); node != none && s.chosen[node] {
-			met = node
-		}
-		return met == none
-	})
-	if met == none && n.last != noLit {
-		if node := s.f.subjects[n.last/2].node; node != none && s.chosen[node] {
-			met = node
+			return node, true
 		}
 	}
-	return met, met != none
+	if n.last != noLit {
+		if node := s.f.subjects[n.last/2].node; node != none && s.chosen[node] {
+			return node, true
+		}
+	}
+	return none, false
 }
 
 // possible reports whether there is a generation with a literal, in addition to

@@ -2,8 +2,6 @@ package olm
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -74,7 +72,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 // Subscriptions created. The snapshot is not changed; its catalogs are shared.
 // The error is about properties of a bundle that cannot be written as JSON.
 func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
-	gone := map[string]bool{}
+	leaving := map[string]bool{}
 	gets := map[string]string{} // by Subscription
 	var added []olmapi.ClusterServiceVersion
 	for i := range g.Slots {
@@ -83,10 +81,10 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 			continue
 		}
 		if slot.Previous != nil {
-			gone[slot.Previous.Name] = true
+			leaving[slot.Previous.Name] = true
 		}
 		for _, b := range slot.AlsoReplaced {
-			gone[b.Name] = true
+			leaving[b.Name] = true
 		}
 		csv, err := installedCSV(s.Namespace, slot.Operator)
 		if err != nil {
@@ -97,11 +95,11 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 			gets[name] = slot.Operator.Name
 		}
 	}
-	dropFailedForward(&s, gone)
+	dropFailedForward(&s, leaving)
 	out := s
 	out.Installed = nil
 	for _, csv := range s.Installed {
-		if !gone[csv.Name] {
+		if !leaving[csv.Name] {
 			out.Installed = append(out.Installed, csv)
 		}
 	}
@@ -126,21 +124,21 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 	return out, nil
 }
 
-// dropFailedForward adds to what is gone what a failed operator was to replace,
+// dropFailedForward adds to the leaving operators what a failed one was to replace,
 // and what that was to replace: they leave together.
-func dropFailedForward(s *Snapshot, gone map[string]bool) {
+func dropFailedForward(s *Snapshot, leaving map[string]bool) {
 	for _, failed := range s.Installed {
-		if !gone[failed.Name] || failed.Status.Phase != olmapi.CSVPhaseFailed {
+		if !leaving[failed.Name] || failed.Status.Phase != olmapi.CSVPhaseFailed {
 			continue
 		}
-		for replaced := failed.Spec.Replaces; replaced != "" && !gone[replaced]; {
+		for replaced := failed.Spec.Replaces; replaced != "" && !leaving[replaced]; {
 			i := slices.IndexFunc(s.Installed, func(csv olmapi.ClusterServiceVersion) bool {
 				return csv.Name == replaced && csv.Status.Phase == olmapi.CSVPhaseReplacing
 			})
 			if i < 0 {
 				break
 			}
-			gone[replaced] = true
+			leaving[replaced] = true
 			replaced = s.Installed[i].Spec.Replaces
 		}
 	}
@@ -149,16 +147,14 @@ func dropFailedForward(s *Snapshot, gone map[string]bool) {
 // installedCSV is the ClusterServiceVersion that an operator becomes, with the
 // properties of its bundle.
 func installedCSV(namespace string, op *Operator) (olmapi.ClusterServiceVersion, error) {
-	data, err := json.Marshal(struct {
-		Properties []Property `json:"properties"`
-	}{op.Bundle.Properties})
+	properties, err := op.Bundle.Annotation()
 	if err != nil {
-		return olmapi.ClusterServiceVersion{}, fmt.Errorf("properties of bundle %s: %w", op.Name, err)
+		return olmapi.ClusterServiceVersion{}, err
 	}
 	csv := olmapi.ClusterServiceVersion{}
 	csv.APIVersion, csv.Kind = olmapi.Group+"/v1alpha1", "ClusterServiceVersion"
 	csv.Namespace, csv.Name = namespace, op.Name
-	csv.Annotations = map[string]string{olmapi.AnnotationProperties: string(data)}
+	csv.Annotations = map[string]string{olmapi.AnnotationProperties: properties}
 	csv.Spec.Version, csv.Spec.Replaces = op.Version, op.Replaces
 	csv.Status.Phase = olmapi.CSVPhaseSucceeded
 	return csv, nil

@@ -3,7 +3,6 @@ package api_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,13 +23,9 @@ func wire[T any](t *testing.T, text string) *T {
 	typed := checktest.Get(clusterapi.FromUnstructured[T](&u))(t)
 	back := checktest.Get(clusterapi.ToUnstructured(typed))(t)
 	unstructured.RemoveNestedField(back.Object, "metadata", "creationTimestamp")
-	if diff := cmp.Diff(u.Object["spec"], back.Object["spec"]); diff != "" {
-		t.Errorf("spec: %s", diff)
-	}
+	checktest.SameIn(t, "spec", u.Object["spec"], back.Object["spec"])
 	if u.Object["status"] != nil {
-		if diff := cmp.Diff(u.Object["status"], back.Object["status"]); diff != "" {
-			t.Errorf("status: %s", diff)
-		}
+		checktest.SameIn(t, "status", u.Object["status"], back.Object["status"])
 	}
 	return typed
 }

@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/json"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -124,8 +126,14 @@ func readBundle(r *olm.BundleReader, blob *BundleBlob) *olm.Bundle {
 	b := &olm.Bundle{Package: blob.Package, Name: blob.Name, Image: blob.Image, Properties: blob.Properties,
 		RelatedImages: blob.RelatedImages}
 	r.Read(b)
-	if len(b.Identities) > 0 {
-		setVersion(b, b.Identities[0])
+	if len(b.Identities) == 0 {
+		return b
+	}
+	id := b.Identities[0]
+	b.RawVersion, b.Release = id.RawVersion, id.Release
+	b.Version = id.Version
+	if v, err := semver.ParseTolerant(id.RawVersion); b.Version == nil && err == nil {
+		b.Version = &v
 	}
 	return b
 }

@@ -155,17 +155,6 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 	}
 }
 
-// setVersion takes the version of a property olm.package.
-func setVersion(b *olm.Bundle, id olm.Identity) {
-	b.RawVersion, b.Release = id.RawVersion, id.Release
-	b.Version = id.Version
-	if b.Version == nil {
-		if v, err := semver.ParseTolerant(id.RawVersion); err == nil {
-			b.Version = &v
-		}
-	}
-}
-
 func (b *builder) checkBundle(bundle *olm.Bundle) {
 	report := func(rule string, format string, args ...any) {
 		b.report(b.pos[bundle].problem(rule, format, args...), bundle.Package, "", bundle.Name)

@@ -13,8 +13,6 @@ import (
 	"testing/fstest"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
@@ -88,9 +86,7 @@ func TestStreams(t *testing.T) {
 			if len(c.Problems()) > 0 {
 				t.Errorf("%s: %v", test.name, problemTexts(c.Problems()))
 			}
-			if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", test.name, diff)
-			}
+			checktest.SameIn(t, test.name, []string{"p.v2", "p.v1"}, entryNames(entries(c)))
 		}
 	}
 	b := readCatalog(t, yamlCatalog).Package("p").Bundle("p.v2")
@@ -146,9 +142,7 @@ func TestDecodingProblems(t *testing.T) {
 			c := readCatalog(t, test.text)
 			var got []string
 			for _, p := range c.Problems() {
-				if p.File != "catalog" {
-					t.Errorf("file %q", p.File)
-				}
+				checktest.Equal(t, "catalog", p.File, "file")
 				got = append(got, fmt.Sprintf("%d %d %s %s", p.Line, p.Document, p.Rule, p.Message))
 			}
 			checktest.SameIn(t, "problems", test.want, got)
@@ -158,9 +152,7 @@ func TestDecodingProblems(t *testing.T) {
 
 func TestBrokenFileIsGivenUp(t *testing.T) {
 	c := readCatalog(t, strings.Repeat("{\n", 1000)+goodCatalog)
-	if n := len(c.Problems()); n != 21 {
-		t.Errorf("%d problems", n)
-	}
+	checktest.Same(t, 21, len(c.Problems()))
 	last := c.Problems()[len(c.Problems())-1]
 	if !strings.HasSuffix(last.Message, "; the rest of the file is not read") || last.Line != 21 {
 		t.Errorf("last problem %v", &last)

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
@@ -60,9 +58,7 @@ func TestValidation(t *testing.T) {
 			text += strings.Join(is["add"], "\n")
 			want := is["want"]
 			c := readCatalog(t, text)
-			if diff := cmp.Diff(want, problemTexts(c.Problems())); diff != "" {
-				t.Fatalf("problems (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
 			_, err := catalog.Read(t.Context(), strings.NewReader(text), "catalog", catalog.Options{Strict: true})
 			if len(want) == 0 {
 				if err != nil || c.Validate() != nil {
@@ -93,9 +89,7 @@ func TestDeprecations(t *testing.T) {
 		t.Error("the blob makes the bundle unavailable")
 	}
 	bad := readCatalog(t, goodCatalog+`{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.package","name":"p"},"message":"a"}]}`)
-	if text := bad.Package("p").Deprecation; text != "" {
-		t.Errorf("a faulty reference deprecates the package: %q", text)
-	}
+	checktest.SameIn(t, "a faulty reference deprecates the package", "", bad.Package("p").Deprecation)
 	checktest.SameIn(t, "entries", []string{"p.v2", "p.v1"}, entryNames(entries(c)))
 }
 

@@ -105,11 +105,6 @@ type Controller struct {
 	resolved sync.Map   // *resolved by namespace
 }
 
-func (c *Controller) lastResolved(namespace string) *resolved {
-	last, _ := c.resolved.LoadOrStore(namespace, &resolved{})
-	return last.(*resolved)
-}
-
 // New returns a controller. It does nothing yet. The error names an option that
 // is missing or negative.
 func New(o Options) (*Controller, error) {

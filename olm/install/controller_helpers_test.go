@@ -31,13 +31,10 @@ func faultless(t testing.TB, text string) *olm.Contents {
 	return c.Contents
 }
 
-// fixed is a catalog with contents that do not change, or an error.
-type fixed struct {
-	c   *olm.Contents
-	err error
-}
+// down is a catalog that cannot be read.
+type down struct{ err error }
 
-func (f fixed) Contents(context.Context) (*olm.Contents, error) { return f.c, f.err }
+func (d down) Contents(context.Context) (*olm.Contents, error) { return nil, d.err }
 
 var catalogKey = types.NamespacedName{Namespace: "olm", Name: "c"}
 
@@ -75,7 +72,7 @@ func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(
 	t.Helper()
 	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: intercept})
-	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: fixed{c: c}}
+	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: c}
 	w.put(surroundings()...)
 	w.put(objects...)
 	w.options = install.Options{Clock: w.clock, Observe: func(e clusterapi.Event) { w.events = append(w.events, e) }}

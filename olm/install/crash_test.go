@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,7 +87,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 		c.managed = manageWith(t, c.intercept, contents(t, first...), ptr(sub("a", "")))
 		c.options.Unpacker, c.options.Execute = bundles(t, second, further), true
 		for _, lines := range catalogs {
-			c.catalogs[catalogKey] = fixed{c: contents(t, lines...)}
+			c.catalogs[catalogKey] = contents(t, lines...)
 			c.finish()
 			state = slices.Concat(state, c.plans(), c.states())
 			for _, csv := range list[olmapi.ClusterServiceVersion](c.managed) {
@@ -118,9 +117,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 			if !crashed {
 				break
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("crash at call %d (after its effect: %v) (-want +got):\n%s", crash, after, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("crash at call %d (after its effect: %v)", crash, after), want, got)
 		}
 		if crash < 100 {
 			t.Errorf("there were only %d calls", crash)
@@ -156,7 +153,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 	w.sync()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1]"})
 	meanwhile = func(memory.Call) {
-		w.catalogs[catalogKey] = fixed{c: contents(t, "b.v1 Y")}
+		w.catalogs[catalogKey] = contents(t, "b.v1 Y")
 		checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) { p.Status.Message = "seen" }, inStatus))
 	}
 	w.settle()

@@ -42,22 +42,15 @@ type UnpackResult struct {
 	Err     error
 }
 
-// The types of an [Action].
+// The types of an [Action]: see there.
 const (
-	// actionUnpack unpacks the bundle image that Unpack names.
-	actionUnpack = "Unpack"
-	// actionCreatePlan creates Plan and writes its status.
-	actionCreatePlan = "CreatePlan"
-	// actionApprovePlan writes the approval of Plan.
-	actionApprovePlan = "ApprovePlan"
-	// actionWritePlan writes the status of Plan.
-	actionWritePlan = "WritePlan"
-	// actionWriteSubscription writes the status of Subscription.
+	actionUnpack            = "Unpack"
+	actionCreatePlan        = "CreatePlan"
+	actionApprovePlan       = "ApprovePlan"
+	actionWritePlan         = "WritePlan"
 	actionWriteSubscription = "WriteSubscription"
-	// actionDeletePlan deletes Plan.
-	actionDeletePlan = "DeletePlan"
-	// actionExecutePlan carries out the steps of Plan that belong to Operators.
-	actionExecutePlan = "ExecutePlan"
+	actionDeletePlan        = "DeletePlan"
+	actionExecutePlan       = "ExecutePlan"
 )
 
 // Action is one thing to be done, and why.
@@ -244,7 +237,7 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 			executions = append(executions, Action{Type: actionExecutePlan, Reason: reason, Plan: p, Operators: operators})
 		}
 	}
-	there := settledCSVs(d.state.Snapshot)
+	there := stableCSVs(d.state.Snapshot)
 	for _, p := range byAge(d.state.Plans) {
 		names := p.Spec.ClusterServiceVersionNames
 		var begun []string
@@ -318,11 +311,11 @@ func (d *decider) deletions() []Action {
 	return out
 }
 
-// settledCSVs returns the names of the CSVs that are there to stay: neither on
+// stableCSVs returns the names of the CSVs that are there to stay: neither on
 // their way out nor replaced by another. One that a Subscription records as
-// installed and that is not there is settled too: the list may be older than the
+// installed and that is not there is stable too: the list may be older than the
 // record, and a plan that was started is not given up for that.
-func settledCSVs(s *olm.Snapshot) map[string]bool {
+func stableCSVs(s *olm.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, sub := range objects.In(s.Namespace, s.Subscriptions) {
 		out[sub.Status.InstalledCSV] = sub.Status.InstalledCSV != ""
@@ -342,13 +335,13 @@ func settledCSVs(s *olm.Snapshot) map[string]bool {
 // unclaimedCSVs are those that are there to stay and that no Subscription speaks
 // of.
 func unclaimedCSVs(s *olm.Snapshot) []*olmapi.ClusterServiceVersion {
-	settled, claimed := settledCSVs(s), map[string]bool{}
+	stable, claimed := stableCSVs(s), map[string]bool{}
 	for i := range s.Subscriptions {
 		status := &s.Subscriptions[i].Status
 		claimed[status.CurrentCSV], claimed[status.InstalledCSV] = true, true
 	}
 	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olmapi.ClusterServiceVersion) bool {
-		return claimed[csv.Name] || !settled[csv.Name]
+		return claimed[csv.Name] || !stable[csv.Name]
 	})
 }
 

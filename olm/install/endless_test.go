@@ -126,7 +126,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := play(t, fixed{c: contents(t, "a.v1 X")}, bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "")), copyOf("a.v1", tc.mark))
+			p := play(t, contents(t, "a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "")), copyOf("a.v1", tc.mark))
 			if writes, plans := p.run(time.Hour); writes > 20 || plans != 1 {
 				t.Errorf("%d writes, %d plans", writes, plans)
 			}
@@ -151,7 +151,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 // An operator of the name that is of another package is not the plan's either: the
 // plan is given up.
 func TestControllerForeignOperator(t *testing.T) {
-	p := play(t, fixed{c: contents(t, "a.v1 X")}, bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
+	p := play(t, contents(t, "a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
 	p.run(time.Minute)
 	foreign := installed("a.v1 X")[0]
 	foreign.Annotations = installed("z.v1 Z")[0].Annotations
@@ -167,7 +167,7 @@ func TestControllerForeignSubscription(t *testing.T) {
 	foreign := sub("b", "", named("b-stable-c-olm"))
 	foreign.Spec.Channel = "none"
 	lines := []string{"a.v1 X -Y", "b.v1 Y"}
-	p := play(t, fixed{c: contents(t, lines...)}, bundles(t, lines, nil), ptr(sub("a", "")), &foreign)
+	p := play(t, contents(t, lines...), bundles(t, lines, nil), ptr(sub("a", "")), &foreign)
 	if writes, plans := p.run(time.Hour); writes > 20 || plans != 1 {
 		t.Errorf("%d writes, %d plans", writes, plans)
 	}
@@ -193,7 +193,7 @@ func TestControllerBoundsWrites(t *testing.T) {
 		count++
 		return contents(t, fmt.Sprintf("a.v%d X", 1+count%2))
 	})
-	steady := fixed{c: contents(t, "a.v1 X")}
+	steady := contents(t, "a.v1 X")
 	gone := func(p *played, mark func(*olmapi.ClusterServiceVersion) error) {
 		p.check = func(call memory.Call) {
 			if call.Verb == "Create" && call.GVK.Kind == "ClusterServiceVersion" {

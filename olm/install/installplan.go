@@ -137,23 +137,16 @@ func nextPlanTime(c *changeSet, plans []olmapi.InstallPlan, now time.Time) time.
 // controller that differ.
 const plansPauseMax = 15*time.Second<<(2*(plansKept-2)) + time.Hour
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // planTime is the last time that is known of a plan.
 func planTime(p *olmapi.InstallPlan) time.Time {
-	at := p.CreationTimestamp.Time
+	times := []time.Time{p.CreationTimestamp.Time}
 	if p.Status.StartTime != nil {
-		at = latest(at, p.Status.StartTime.Time)
+		times = append(times, p.Status.StartTime.Time)
 	}
 	if c := installedCondition(p); c != nil && c.LastUpdateTime != nil {
-		at = latest(at, c.LastUpdateTime.Time)
+		times = append(times, c.LastUpdateTime.Time)
 	}
-	return at
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
 // newInstallPlan returns the plan for changes, owned by all Subscriptions of
@@ -218,10 +211,10 @@ func planUnwritten(p *olmapi.InstallPlan) bool {
 func planContinues(p *olmapi.InstallPlan, c *changeSet) bool {
 	names := p.Spec.ClusterServiceVersionNames
 	wanted := func(name string) bool { return slices.Contains(c.CSVs, name) }
-	settled := func(name string) bool { return c.settled[name] }
-	return p.Status.Phase == olmapi.PlanPhaseInstalling && slices.ContainsFunc(names, settled) &&
-		slices.ContainsFunc(names, func(name string) bool { return !settled(name) }) &&
-		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !settled(name) && !c.heldBack[name] }) &&
+	stable := func(name string) bool { return c.stable[name] }
+	return p.Status.Phase == olmapi.PlanPhaseInstalling && slices.ContainsFunc(names, stable) &&
+		slices.ContainsFunc(names, func(name string) bool { return !stable(name) }) &&
+		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !stable(name) && !c.heldBack[name] }) &&
 		!slices.ContainsFunc(c.CSVs, func(name string) bool { return !slices.Contains(names, name) })
 }
 

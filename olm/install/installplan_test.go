@@ -82,9 +82,7 @@ func TestDecidePlan(t *testing.T) {
 			switch {
 			case d.Create != nil:
 				got = fmt.Sprintf("create %d %s %s", d.Create.Spec.Generation, d.Create.Spec.Approval, d.Create.Status.Phase)
-				if d.Create.Spec.Approved != (d.Create.Spec.Approval == olmapi.ApprovalAutomatic) {
-					t.Errorf("approved: %v", d.Create.Spec.Approved)
-				}
+				checktest.Equal(t, d.Create.Spec.Approval == olmapi.ApprovalAutomatic, d.Create.Spec.Approved, "approved")
 			case d.Reuse != nil && d.Status != nil:
 				got = fmt.Sprintf("reuse %s, write status %s", d.Reuse.Name, d.Status.Phase)
 			case d.Reuse != nil:

@@ -9,7 +9,6 @@ type OperatorLine = olmtest.OperatorLine
 
 var (
 	contents       = olmtest.Contents
-	readLines      = olmtest.ReadLines
 	readCatalog    = olmtest.ReadCatalog
 	installed      = olmtest.Installed
 	newCSV         = olmtest.NewCSV

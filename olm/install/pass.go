@@ -31,9 +31,10 @@ type pass struct {
 }
 
 func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now time.Time) *pass {
+	last, _ := c.resolved.LoadOrStore(namespace, &resolved{})
 	return &pass{c: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
 		Now: now, Resolve: c.o.Resolve, Unpack: c.o.Unpacker != nil, Execute: c.o.Execute, Unpacked: map[string]UnpackResult{},
-		last: c.lastResolved(namespace),
+		last: last.(*resolved),
 	}}
 }
 

@@ -115,9 +115,7 @@ func TestControllerRefuses(t *testing.T) {
 			}
 			expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
 			p := get[olmapi.InstallPlan](w, "install-1")
-			if p.Status.Message != tc.message {
-				t.Errorf("message %q\n   want %q", p.Status.Message, tc.message)
-			}
+			checktest.Equal(t, tc.message, p.Status.Message, "message")
 			if c := p.Status.Conditions; len(c) != 1 || c[0].Type != "Installed" || c[0].Status != "False" || c[0].Reason != "InstallComponentFailed" || c[0].Message != tc.message {
 				t.Errorf("conditions %+v", c)
 			}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -69,7 +70,7 @@ func (r *reconciler) Keys() []reconcile.Key {
 // Watches implements [reconcile.Reconciler].
 func (r *reconciler) Watches() []reconcile.Watch {
 	wake := func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		return []reconcile.Wake{{Key: reconcile.Key{Namespace: either(old, new).Key().Namespace}}}
+		return []reconcile.Wake{{Key: reconcile.Key{Namespace: cmp.Or(new, old).Key().Namespace}}}
 	}
 	watch := func(gvk schema.GroupVersionKind) reconcile.Watch { return reconcile.Watch{GVK: gvk, Changed: wake} }
 	subs := watch((&olmapi.Subscription{}).APIKind())
@@ -80,7 +81,7 @@ func (r *reconciler) Watches() []reconcile.Watch {
 	subs.Objects = r.subs
 	csvs.Options.Labels = originals()
 	sources.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		if either(old, new).Key().Namespace != r.c.o.global() {
+		if cmp.Or(new, old).Key().Namespace != r.c.o.global() {
 			return wake(now, old, new)
 		}
 		var all []reconcile.Wake
@@ -90,13 +91,6 @@ func (r *reconciler) Watches() []reconcile.Watch {
 		return all
 	}
 	return []reconcile.Watch{subs, csvs, sources, plans, groups}
-}
-
-func either(old, new *clusterapi.Object) *clusterapi.Object {
-	if new != nil {
-		return new
-	}
-	return old
 }
 
 // Reconcile implements [reconcile.Reconciler]: it has the catalogs read, then

@@ -52,7 +52,7 @@ func TestResolvesWhatHasChanged(t *testing.T) {
 			checktest.OK(t, change(w, "a", func(s *olmapi.Subscription) { s.Status.Conditions = nil }, inStatus))
 		}, false},
 		{"other contents", func() {
-			w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 A", "a.v2 A >a.v1"+needs)}
+			w.catalogs[catalogKey] = contents(t, "a.v1 A", "a.v2 A >a.v1"+needs)
 		}, true},
 		{"an operator", func() { w.put(ptr(installed("b.v1 B")[0])) }, true},
 		{"a Subscription", func() { w.put(ptr(sub("b", "b.v1"))) }, true},

@@ -89,7 +89,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 		phase: map[string]olmapi.InstallPlanPhase{}, names: map[string][]string{},
 	}
 	for _, lines := range world.levels {
-		s.levels = append(s.levels, readLines(panicking{}, lines...))
+		s.levels = append(s.levels, contents(panicking{}, lines...))
 	}
 	s.shelf.put(s.levels[0])
 	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})
@@ -295,8 +295,6 @@ func TestSimulationIsDeterministic(t *testing.T) {
 		return slices.Concat(s.log, s.Faults(), s.state())
 	}
 	for _, seed := range []uint64{1, 2} {
-		if diff := cmp.Diff(run(seed), run(seed)); diff != "" {
-			t.Errorf("seed %d:\n%s", seed, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("seed %d", seed), run(seed), run(seed))
 	}
 }

@@ -70,10 +70,10 @@ func TestReadSnapshot(t *testing.T) {
 	c := contents(t, "a.v1 X")
 	read := 0
 	o := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{
-		key("ops/own"):                      counted{fixed{c: c}, &read},
-		key("openshift-marketplace/global"): counted{fixed{c: c}, &read},
-		key("openshift-marketplace/sick"):   counted{fixed{err: errors.New("down")}, &read},
-		key("openshift-marketplace/disk"):   counted{fixed{c: c}, &read},
+		key("ops/own"):                      counted{c, &read},
+		key("openshift-marketplace/global"): counted{c, &read},
+		key("openshift-marketplace/sick"):   counted{down{errors.New("down")}, &read},
+		key("openshift-marketplace/disk"):   counted{c, &read},
 	}}
 
 	s, err := install.ReadSnapshot(context.Background(), api, ns, o)
@@ -104,9 +104,7 @@ func TestReadSnapshot(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s %d %d %d", s.Namespace, len(s.Subscriptions), len(s.Installed), len(s.Catalogs)))
 	}
 	expect(t, "namespaces", names, []string{"ops 2 1 4", "other 1 0 1", "third 0 1 3"})
-	if read != 4 {
-		t.Errorf("catalogs were read %d times", read)
-	}
+	checktest.Equal(t, 4, read, "catalogs were read")
 	if _, err := install.ReadSnapshot(context.Background(), api, "", o); err == nil {
 		t.Error("a snapshot of no namespace")
 	}
@@ -116,19 +114,19 @@ func TestReadSnapshot(t *testing.T) {
 func TestReadSnapshotOfNothing(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
 	s := checktest.Get(install.ReadSnapshot(context.Background(), api, ns, install.SnapshotOptions{
-		GlobalNamespace: "olm", Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: fixed{}},
+		GlobalNamespace: "olm", Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: down{}},
 	}))(t)
 	expect(t, "catalogs", catalogsText(s), []string{"olm/c 0: the catalog has no contents"})
 }
 
 type counted struct {
-	fixed
+	olm.Catalog
 	n *int
 }
 
 func (c counted) Contents(ctx context.Context) (*olm.Contents, error) {
 	*c.n++
-	return c.fixed.Contents(ctx)
+	return c.Catalog.Contents(ctx)
 }
 
 // recording lacks some kinds.
@@ -148,7 +146,7 @@ func (r recording) List(ctx context.Context, gvk schema.GroupVersionKind, o clus
 // without other kinds nothing is known.
 func TestReadSnapshotOfRecording(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
-	catalogs := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): fixed{c: contents(t, "a.v1 X")}}}
+	catalogs := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): contents(t, "a.v1 X")}}
 	for _, tc := range []struct {
 		lacks string
 		o     install.SnapshotOptions

@@ -242,15 +242,15 @@ func (w *statusWriter) plan(s *State) {
 	typ, reason, message := "", "", ""
 	if ref := w.status.InstallPlanRef; ref != nil {
 		plan := findPlan(s.Plans, ref.Name)
-		gone := plan == nil || superseded(plan)
+		over := plan == nil || superseded(plan)
 		switch {
-		case gone && w.status.State == olmapi.StateUpgradePending && !isThere(s.Snapshot, w.status.CurrentCSV):
+		case over && w.status.State == olmapi.StateUpgradePending && !isThere(s.Snapshot, w.status.CurrentCSV):
 			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
 			w.status.CurrentCSV = ""
 			w.status.State = olmapi.StateNone
 		case plan == nil:
 			typ, reason = subscriptionInstallPlanMissing, reasonReferencedPlanNotFound
-		case gone || plan.Status.Phase == olmapi.PlanPhaseComplete:
+		case over || plan.Status.Phase == olmapi.PlanPhaseComplete:
 		case plan.Status.Phase == olmapi.PlanPhaseFailed:
 			typ, reason = subscriptionInstallPlanFailed, reasonInstallPlanFailed
 			if c := installedCondition(plan); c != nil && c.Reason != "" {

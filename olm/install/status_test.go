@@ -148,9 +148,7 @@ func TestPlanReference(t *testing.T) {
 	got := install.ObservedStatus(&s, o)
 	checktest.Same(t, &corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef)
 	checktest.Same(t, &olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan)
-	if got.InstallPlanGeneration != 4 {
-		t.Errorf("generation %d", got.InstallPlanGeneration)
-	}
+	checktest.Equal(t, 4, got.InstallPlanGeneration, "generation")
 }
 
 func TestCatalogHealth(t *testing.T) {
@@ -223,9 +221,7 @@ func TestCatalogHealth(t *testing.T) {
 		s.Status = install.ObservedStatus(&s, o)
 		first := s.Status.Conditions[0]
 		s.Status = install.ObservedStatus(&s, o)
-		if got := fmt.Sprintf("%s %s, then %s", first.Status, first.Reason, s.Status.Conditions[0].Reason); got != tc.want {
-			t.Errorf("got %q, want %q", got, tc.want)
-		}
+		checktest.Same(t, tc.want, fmt.Sprintf("%s %s, then %s", first.Status, first.Reason, s.Status.Conditions[0].Reason))
 	}
 
 	health := func(texts ...string) []olmapi.CatalogHealth {
@@ -242,9 +238,7 @@ func TestCatalogHealth(t *testing.T) {
 		{health("c"), health("c!x"), "CatalogSourcesUpdated"},
 		{health("c", "d"), health("d", "c"), ""},
 	} {
-		if got := install.CatalogsChange(tc.before, tc.after); got != tc.want {
-			t.Errorf("got %q, want %q", got, tc.want)
-		}
+		checktest.Same(t, tc.want, install.CatalogsChange(tc.before, tc.after))
 	}
 }
 
@@ -297,9 +291,7 @@ func TestResolvedStatus(t *testing.T) {
 			before := fmt.Sprintf("%+v", tc.sub.Status)
 			got := install.ResolvedStatus(&tc.sub, &tc.r, statusNow)
 			checktest.Same(t, tc.want, statusText(&got))
-			if after := fmt.Sprintf("%+v", tc.sub.Status); after != before {
-				t.Errorf("the argument was changed: %s", after)
-			}
+			checktest.SameIn(t, "the argument was changed", before, fmt.Sprintf("%+v", tc.sub.Status))
 			tc.sub.Status = got
 			checktest.Same(t, got, install.ResolvedStatus(&tc.sub, &tc.r, metav1.NewTime(statusNow.Add(time.Hour))))
 		})

@@ -35,7 +35,7 @@ type changeSet struct {
 	Current []currentCSV
 
 	operators map[string]*olm.Operator // of Lookups, by identifier
-	settled   map[string]bool          // CSVs that are there to stay
+	stable    map[string]bool          // CSVs that are there to stay
 	heldBack  map[string]bool          // that a Subscription progresses to and is held back from
 }
 
@@ -64,7 +64,7 @@ const (
 // a bundle whose content cannot be read, in OLM's words.
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 	c := &changeSet{
-		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{},
+		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, stable: stableCSVs(s), heldBack: map[string]bool{},
 	}
 	present := map[string]bool{}
 	for _, csv := range s.PresentCSVs() {
@@ -159,7 +159,7 @@ func allCurrent(subs []*olmapi.Subscription, csv string, present map[string]bool
 // newLookup is what stands for the steps of a bundle image until it has been
 // unpacked.
 func newLookup(op *olm.Operator) (olmapi.BundleLookup, error) {
-	annotation, err := propertiesAnnotation(op)
+	annotation, err := op.Bundle.Annotation()
 	if err != nil {
 		return olmapi.BundleLookup{}, err
 	}
@@ -187,25 +187,6 @@ func newLookup(op *olm.Operator) (olmapi.BundleLookup, error) {
 		},
 		Properties: annotation,
 	}, nil
-}
-
-// propertiesAnnotation returns the properties of a bundle as its CSV carries
-// them: without the bundle's content, which would double its size.
-func propertiesAnnotation(op *olm.Operator) (string, error) {
-	list := struct {
-		Properties []olm.Property `json:"properties"`
-	}{Properties: []olm.Property{}}
-	for _, p := range op.Bundle.Properties {
-		if p.Type == olm.PropertyBundleObject || p.Type == olm.PropertyCSVMetadata {
-			continue
-		}
-		list.Properties = append(list.Properties, p)
-	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return "", fmt.Errorf("failed to construct properties annotation for %q: %w", op.Name, err)
-	}
-	return string(data), nil
 }
 
 // bundleObjects returns the objects of an inline bundle: those of its
@@ -247,7 +228,7 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	annotation, err := propertiesAnnotation(op)
+	annotation, err := op.Bundle.Annotation()
 	if err != nil {
 		return nil, err
 	}

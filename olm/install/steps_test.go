@@ -257,9 +257,7 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 					t.Errorf("%s progresses to %s", x.Subscription, x.CSV)
 				}
 			}
-			if got := fmt.Sprintf("%v %v %v", c.CSVs, names, len(c.Steps) > 0); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
+			checktest.Same(t, tc.want, fmt.Sprintf("%v %v %v", c.CSVs, names, len(c.Steps) > 0))
 		})
 	}
 }

@@ -21,34 +21,26 @@ const (
 	textChecking                = "Encountered errors while checking compatibility with the next minor version of OpenShift: "
 )
 
-// UpgradeableInput is what condition Upgradeable follows from.
-type UpgradeableInput struct {
-	// Updating is true while OLM itself is being updated.
-	Updating bool
-	// Err is why the compatibility could not be determined.
-	Err error
-	// Compatibility is the result of [olm.CheckNext]; nil with Err.
-	Compatibility *olm.Compatibility
-}
-
 // UpgradeableCondition returns condition Upgradeable of the ClusterOperator
-// operator-lifecycle-manager, without a time of transition.
-func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCondition {
-	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse}
+// operator-lifecycle-manager, without a time of transition. c is the result of
+// [olm.CheckNext], err why it could not be determined; updating is true while OLM itself
+// is being updated.
+func UpgradeableCondition(c *olm.Compatibility, err error, updating bool) configv1.ClusterOperatorStatusCondition {
+	out := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse}
 	switch {
-	case in.Updating:
-		c.Message = textUpdating
-	case in.Err != nil:
-		c.Reason = reasonErrorChecking
-		c.Message = textChecking + in.Err.Error()
-	case in.Compatibility != nil && len(in.Compatibility.Blocking) > 0:
-		c.Reason = reasonIncompatibleOperators
-		c.Message = in.Compatibility.Message()
+	case updating:
+		out.Message = textUpdating
+	case err != nil:
+		out.Reason = reasonErrorChecking
+		out.Message = textChecking + err.Error()
+	case c != nil && len(c.Blocking) > 0:
+		out.Reason = reasonIncompatibleOperators
+		out.Message = c.Message()
 	default:
-		c.Status = configv1.ConditionTrue
+		out.Status = configv1.ConditionTrue
 	}
-	c.Message = bounded.Text(c.Message, maxMessage)
-	return c
+	out.Message = bounded.Text(out.Message, maxMessage)
+	return out
 }
 
 // ReadCompatibility reads the installed operators of all namespaces and reports

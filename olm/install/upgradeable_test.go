@@ -25,35 +25,37 @@ func TestUpgradeableCondition(t *testing.T) {
 	copied.Labels = map[string]string{"olm.copiedFrom": "x"}
 	blocking := check("4.18.0", maxed("a", `"4.18"`), maxed("b", `""`), maxed("c", `"4.19"`), copied, maxed("d", `"v4"`), maxed("e", `"x"`))
 	for _, tc := range []struct {
-		name string
-		in   install.UpgradeableInput
-		want configv1.ClusterOperatorStatusCondition
+		name     string
+		c        *olm.Compatibility
+		err      error
+		updating bool
+		want     configv1.ClusterOperatorStatusCondition
 	}{
-		{"nothing blocks", install.UpgradeableInput{Compatibility: check("4.18.0", maxed("c", `"4.19"`))},
+		{"nothing blocks", check("4.18.0", maxed("c", `"4.19"`)), nil, false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "True"}},
-		{"errors first, the others in reverse", install.UpgradeableInput{Compatibility: blocking},
+		{"errors first, the others in reverse", blocking, nil, false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled", Message: `ClusterServiceVersions blocking minor version upgrades to 4.19:
 - ops/b has invalid olm.maxOpenShiftVersion properties: value cannot be "" (an empty string)
 - ops/e has invalid olm.maxOpenShiftVersion properties: failed to parse "x" as semver: Invalid character(s) found in major number "x"
 - maximum supported OCP version for ops/d is 4.0
 - maximum supported OCP version for ops/a is 4.18`}},
-		{"two names of the next", install.UpgradeableInput{Compatibility: check("4.22.1", maxed("a", `"4.22"`))},
+		{"two names of the next", check("4.22.1", maxed("a", `"4.22"`)), nil, false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
 				Message: "ClusterServiceVersions blocking minor version upgrades to 4.23 or major version upgrades to 5.0:\n- maximum supported OCP version for ops/a is 4.22"}},
-		{"the next is of another major version", install.UpgradeableInput{Compatibility: check("4.23.0", maxed("a", `"5.0"`))},
+		{"the next is of another major version", check("4.23.0", maxed("a", `"5.0"`)), nil, false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
 				Message: "ClusterServiceVersions blocking major version upgrades to 5.1:\n- maximum supported OCP version for ops/a is 5.0"}},
-		{"shown as written", install.UpgradeableInput{Compatibility: check("5.0.0", maxed("a", `"4.23"`))},
+		{"shown as written", check("5.0.0", maxed("a", `"4.23"`)), nil, false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
 				Message: "ClusterServiceVersions blocking minor version upgrades to 5.1:\n- maximum supported OCP version for ops/a is 4.23"}},
-		{"unknown", install.UpgradeableInput{Err: errors.New("boom")},
+		{"unknown", nil, errors.New("boom"), false,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "ErrorCheckingOperatorCompatibility",
 				Message: "Encountered errors while checking compatibility with the next minor version of OpenShift: boom"}},
-		{"updating wins", install.UpgradeableInput{Updating: true, Err: errors.New("boom"), Compatibility: blocking},
+		{"updating wins", blocking, errors.New("boom"), true,
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Message: "Waiting for updates to take effect"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			checktest.Same(t, tc.want, install.UpgradeableCondition(tc.in))
+			checktest.Same(t, tc.want, install.UpgradeableCondition(tc.c, tc.err, tc.updating))
 		})
 	}
 }

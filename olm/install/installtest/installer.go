@@ -3,10 +3,10 @@ package installtest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,8 +30,9 @@ const (
 
 var kindDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// unmet is the key of the ClusterServiceVersions that wait for what they require.
-var unmet = reconcile.Key{Kind: "pending"}
+// waiting is the key of the ClusterServiceVersions that wait for what they require, or
+// for the one that they replace.
+var waiting = reconcile.Key{Kind: "pending"}
 
 // installer plays what OLM does with a ClusterServiceVersion that somebody created:
 // once the definitions that it owns and requires are there it is installed; the one
@@ -47,8 +48,12 @@ func (*installer) Watches() []reconcile.Watch {
 	versionChanged := func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		o := cmp.Or(new, old)
 		out := []reconcile.Wake{{Key: keyOf(o)}}
-		if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](o); err == nil && csv.Spec.Replaces != "" {
+		csv, err := clusterapi.As[olmapi.ClusterServiceVersion](o)
+		if err == nil && csv.Spec.Replaces != "" {
 			out = append(out, reconcile.Wake{Key: reconcile.Key{Namespace: csv.Namespace, Name: csv.Spec.Replaces}})
+		}
+		if err == nil && csv.Status.Phase == olmapi.CSVPhaseReplacing {
+			out = append(out, reconcile.Wake{Key: waiting})
 		}
 		return out
 	}
@@ -56,7 +61,7 @@ func (*installer) Watches() []reconcile.Watch {
 		if old != nil && new != nil {
 			return nil
 		}
-		return []reconcile.Wake{{Key: unmet}}
+		return []reconcile.Wake{{Key: waiting}}
 	}
 	return []reconcile.Watch{
 		{GVK: (*olmapi.ClusterServiceVersion)(nil).APIKind(), Changed: versionChanged},
@@ -69,8 +74,9 @@ func (x *installer) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if r.Key == unmet {
-		return reconcile.Result{Wake: wakes(pending(all)...)}, nil
+	if r.Key == waiting {
+		isOther := func(csv *olmapi.ClusterServiceVersion) bool { return csv.Status.Phase != phasePending }
+		return reconcile.Result{Wake: wakes(slices.DeleteFunc(all, isOther)...)}, nil
 	}
 	csv := version(all, r.Key.Name)
 	if csv == nil { // its successor waits for that
@@ -103,13 +109,11 @@ func (x *installer) lasts(phase string) time.Duration {
 
 // awaits returns the result for a version whose next phase does not follow yet.
 func (x *installer) awaits(csv *olmapi.ClusterServiceVersion, all []*olmapi.ClusterServiceVersion, now time.Time) reconcile.Result {
-	switch csv.Status.Phase {
-	case phasePending:
-		return reconcile.Result{At: now.Add(stepTime)}
-	case olmapi.CSVPhaseFailed:
-		return reconcile.Result{At: now.Add(time.Minute)}
-	case olmapi.CSVPhaseReplacing: // the older one goes first
+	switch {
+	case csv.Status.Phase == olmapi.CSVPhaseReplacing: // the older one goes first
 		return reconcile.Result{Wake: wakes(version(all, csv.Spec.Replaces))}
+	case csv.Status.Reason == reasonFailed:
+		return reconcile.Result{At: now.Add(time.Minute)}
 	}
 	return reconcile.Result{}
 }
@@ -210,15 +214,11 @@ func (x *installer) fault(csv *olmapi.ClusterServiceVersion) string {
 
 // met reports whether the definitions that a version owns and requires are there.
 func (x *installer) met(ctx context.Context, csv *olmapi.ClusterServiceVersion) (bool, error) {
-	for _, list := range [][]olmapi.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
-		for _, d := range list {
-			_, err := x.api.Get(ctx, kindDefinition, clusterapi.Key("", d.Name))
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			if err != nil {
-				return false, err
-			}
+	apis := csv.Spec.CustomResourceDefinitions
+	for _, d := range slices.Concat(apis.Owned, apis.Required) {
+		_, err := x.api.Get(ctx, kindDefinition, clusterapi.Key("", d.Name))
+		if err != nil {
+			return false, ignoreMissing(err)
 		}
 	}
 	return true, nil
@@ -227,26 +227,8 @@ func (x *installer) met(ctx context.Context, csv *olmapi.ClusterServiceVersion) 
 // versions returns the versions of a namespace that stay, without copies, by name.
 func (x *installer) versions(ctx context.Context, namespace string) ([]*olmapi.ClusterServiceVersion, error) {
 	all, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, x.api, clusterapi.ListOptions{Namespace: namespace})
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	var out []*olmapi.ClusterServiceVersion
-	for _, csv := range all {
-		if !csv.IsCopied() && csv.DeletionTimestamp == nil {
-			out = append(out, csv)
-		}
-	}
-	return out, err
-}
-
-// pending returns the versions that may wait for a definition.
-func pending(all []*olmapi.ClusterServiceVersion) (out []*olmapi.ClusterServiceVersion) {
-	for _, csv := range all {
-		if csv.Status.Phase == phasePending {
-			out = append(out, csv)
-		}
-	}
-	return out
+	isOut := func(csv *olmapi.ClusterServiceVersion) bool { return csv.IsCopied() || csv.DeletionTimestamp != nil }
+	return slices.DeleteFunc(all, isOut), ignoreMissing(err)
 }
 
 // wakes makes a driver look at versions; nil ones are left out.

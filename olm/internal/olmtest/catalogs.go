@@ -14,8 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -87,12 +85,6 @@ func ProblemTexts(problems []catalog.Problem) []string {
 
 func Property(kind, value string) olm.Property {
 	return olm.Property{Type: kind, Value: []byte(value)}
-}
-
-func Version(t testing.TB, text string) *semver.Version {
-	t.Helper()
-	v := checktest.Get(semver.Parse(text))(t)
-	return &v
 }
 
 // Community loads the community catalog.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -94,17 +93,12 @@ func ParseOperator(line string) OperatorLine {
 	return o
 }
 
-// Contents makes a catalog of operators. The first channel named of a package
-// is its default channel.
-func Contents(t testing.TB, lines ...string) *olm.Contents {
-	t.Helper()
-	return ReadLines(t, lines...)
-}
-
 // fatal is what both testing and rapid have.
 type fatal interface{ Fatal(args ...any) }
 
-func ReadLines(t fatal, lines ...string) *olm.Contents {
+// Contents makes a catalog of operators. The first channel named of a package
+// is its default channel.
+func Contents(t fatal, lines ...string) *olm.Contents {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	type entry struct {
@@ -196,10 +190,6 @@ func Source(name, namespace string) func(*olmapi.Subscription) {
 	return func(s *olmapi.Subscription) { s.Spec.Source, s.Spec.SourceNamespace = name, namespace }
 }
 
-func StartingCSV(name string) func(*olmapi.Subscription) {
-	return func(s *olmapi.Subscription) { s.Spec.StartingCSV = name }
-}
-
 // Snapshot of one catalog, c in the global namespace olm.
 func Snapshot(c *olm.Contents, csvs []olmapi.ClusterServiceVersion, subs ...olmapi.Subscription) olm.Snapshot {
 	return olm.Snapshot{
@@ -211,18 +201,6 @@ func Snapshot(c *olm.Contents, csvs []olmapi.ClusterServiceVersion, subs ...olma
 	}
 }
 
-// Members are the names of a generation's operators, sorted and joined.
-func Members(g *olm.Generation) string {
-	var names []string
-	for _, s := range g.Slots {
-		if s.Current != nil {
-			names = append(names, s.Current.Name)
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(names, " ")
-}
-
 func Resolve(t testing.TB, s olm.Snapshot, o olm.Options) *olm.Generation {
 	t.Helper()
 	g, err := olm.Resolve(context.Background(), s, o)
@@ -230,15 +208,6 @@ func Resolve(t testing.TB, s olm.Snapshot, o olm.Options) *olm.Generation {
 		t.Fatal(err)
 	}
 	return g
-}
-
-// Outcome is the members, or the error.
-func Outcome(s olm.Snapshot, o olm.Options) string {
-	g, err := olm.Resolve(context.Background(), s, o)
-	if err != nil {
-		return fmt.Sprintf("error: %v", err)
-	}
-	return Members(g)
 }
 
 // NewCSV makes a ClusterServiceVersion without an annotation.
@@ -249,18 +218,6 @@ func NewCSV(name string, changes ...func(*olmapi.ClusterServiceVersion)) olmapi.
 		f(&c)
 	}
 	return c
-}
-
-func AtVersion(v string) func(*olmapi.ClusterServiceVersion) {
-	return func(c *olmapi.ClusterServiceVersion) { c.Spec.Version = v }
-}
-
-func InPhase(p string) func(*olmapi.ClusterServiceVersion) {
-	return func(c *olmapi.ClusterServiceVersion) { c.Status.Phase = p }
-}
-
-func WithReplaces(name string) func(*olmapi.ClusterServiceVersion) {
-	return func(c *olmapi.ClusterServiceVersion) { c.Spec.Replaces = name }
 }
 
 func WithAnnotation(key, value string) func(*olmapi.ClusterServiceVersion) {
