@@ -99,7 +99,7 @@ func (m *memory) milestone(
 	}
 	e.preflight, e.preflights = m.preflights.asked, m.preflights.changes
 	trouble := m.hookTrouble(cv.UID, cv.Status.History, hooks)
-	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
+	e.waits, e.failed = len(trouble.waits)+len(trouble.blocked), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {
 		return a.adopt != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
 	})

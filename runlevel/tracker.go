@@ -80,6 +80,7 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 
 		statements: make(map[*manifest.Manifest]statement),
 		operands:   make(map[*manifest.Manifest]*configv1.ClusterOperator),
+		lacking:    make(map[manifest.Identity]bool),
 	}
 }
 
@@ -226,9 +227,6 @@ func (t *Tracker) lacksFields(id manifest.Identity) bool {
 func (t *Tracker) noteLacking(id manifest.Identity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.lacking == nil {
-		t.lacking = make(map[manifest.Identity]bool)
-	}
 	t.lacking[id] = true
 }
 
