@@ -128,9 +128,10 @@ func (r *killedRun) check() {
 	}
 }
 
-// TestKilledReconciling ends the process at every call of a pass that keeps a
-// cluster as it is, while there is drift to repair: before the call takes effect
-// and after it.
+// TestKilledReconciling ends the process at the calls of a pass that keeps a
+// cluster as it is, while there is drift to repair, before the call takes effect
+// and after it: at every call of one that goes by watches, and at some of one that looks
+// at everything, whose calls are alike.
 func TestKilledReconciling(t *testing.T) {
 	for _, tt := range []struct {
 		mode           runlevel.Mode
@@ -139,16 +140,19 @@ func TestKilledReconciling(t *testing.T) {
 	}{
 		{runlevel.ApplyServerSide, true, false, 1},
 		{runlevel.ApplyServerSide, true, true, 1},
-		{runlevel.ApplyServerSide, false, false, 1},
-		{runlevel.ApplyServerSide, false, true, 1},
+		{runlevel.ApplyServerSide, false, false, 4},
+		{runlevel.ApplyServerSide, false, true, 4},
 		{runlevel.ApplyMerge, true, false, 1},
 		{runlevel.ApplyMerge, true, true, 1},
-		{runlevel.ApplyMerge, false, false, 5},
-		{runlevel.ApplyMerge, false, true, 5},
+		{runlevel.ApplyMerge, false, false, 9},
+		{runlevel.ApplyMerge, false, true, 9},
 	} {
 		t.Run(fmt.Sprintf("%s/settled=%v/after=%v", tt.mode, tt.settled, tt.after), func(t *testing.T) {
 			t.Parallel()
 			r, n := newKilledRun(t, tt.mode), 1
+			if tt.after {
+				n += tt.step / 2
+			}
 			if israce.Enabled {
 				tt.step = 17
 			}
