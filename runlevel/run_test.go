@@ -115,35 +115,6 @@ func TestRunWorkers(t *testing.T) {
 	}
 }
 
-func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
-		if n := t.Manifest.Identity().Name; n == "0000_10_a_1" || n == "0000_10_c_1" {
-			return fatal("no " + n)
-		}
-		return nil
-	}}
-	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1", "0000_20_d_1", "0000_20_e_1")
-	res, err := Run(t.Context(), tasks, Options{Applier: r})
-	slices.Sort(r.log)
-	if diff := cmp.Diff([]string{"0000_10_a_1", "0000_10_b_1", "0000_10_c_1"}, r.log); diff != "" {
-		t.Fatal(diff)
-	}
-	te, ok := errors.AsType[*TaskError](err)
-	if !ok || te.Reason != "MultipleErrors" {
-		t.Fatalf("error %v", err)
-	}
-	want := "Multiple errors are preventing progress:\n* no 0000_10_a_1\n* no 0000_10_c_1"
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Fatal(diff)
-	}
-	if res.Failure != err || len(res.Errors) != 2 || res.Done != 1 {
-		t.Fatalf("%+v", res)
-	}
-	if first, _ := errors.AsType[*TaskError](res.Errors[0]); first.Task != tasks[0] {
-		t.Fatalf("first error is of %v", first.Task)
-	}
-}
-
 func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
 	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
@@ -336,7 +307,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Any files, any failures, any state: what runs is what no failure blocks.
+// Any files, any failures, any state: what runs is what no failure blocks, each task once
+// and none before its inputs, and errors come in the order of the nodes.
 func TestRunProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(rt, "files")
@@ -388,6 +360,23 @@ func TestRunProperties(t *testing.T) {
 		got := slices.Sorted(slices.Values(r.log))
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatal(diff)
+		}
+		began := make(map[string]int)
+		for at, name := range r.log {
+			began[name] = at
+		}
+		for i, node := range g.Nodes {
+			if blocked(i) || len(node.Tasks) == 0 {
+				continue
+			}
+			first := node.Tasks[0].Manifest.Identity().Name
+			for _, j := range node.In {
+				for _, t := range g.Nodes[j].Tasks {
+					if before := t.Manifest.Identity().Name; began[before] > began[first] {
+						rt.Fatalf("%s is applied before %s", first, before)
+					}
+				}
+			}
 		}
 		var gotErrs []string
 		for _, err := range res.Errors {
