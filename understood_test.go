@@ -142,7 +142,7 @@ func TestNotUnderstoodInMidUpdate(t *testing.T) {
 }
 
 // lifeOf has an Updater look after a cluster with a ClusterVersion of this spec and
-// status for some minutes. It returns the ClusterVersion, nil where it cannot be
+// status for some minutes. It returns the ClusterVersion, nil if it cannot be
 // decoded, and the errors of the Updater.
 func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.ClusterVersion, []error) {
 	t.Helper()
