@@ -45,38 +45,6 @@ func (w writtenAs) UpdateStatus(ctx context.Context, obj *unstructured.Unstructu
 	return w.API.UpdateStatus(ctx, obj, o)
 }
 
-// takeover is a cluster that changes hands.
-type takeover struct {
-	*calledCluster
-	tracker *Tracker
-}
-
-func newTakeover(t testing.TB, loaded ...string) *takeover {
-	return &takeover{newCalled(t, loaded...), NewTracker(nil)}
-}
-
-// operator makes a pass as the cluster-version operator does.
-func (c *takeover) operator(texts ...string) {
-	c.t.Helper()
-	c.run(Options{API: writtenAs{defaulting{c.Cluster}, operatorManager}, Mode: ApplyMerge}, texts...)
-}
-
-// ours makes a pass in the default mode, and returns its calls.
-func (c *takeover) ours(texts ...string) []string {
-	c.t.Helper()
-	return c.run(Options{API: c.calledCluster, Tracker: c.tracker}, texts...)
-}
-
-func (c *takeover) run(o Options, texts ...string) []string {
-	c.t.Helper()
-	o.Workers, o.Backoff, o.SkipChecks = 1, &Backoff{Steps: 1}, true
-	c.calls = nil
-	if _, err := Run(c.t.Context(), tasksOf(c.t, texts...), o); err != nil {
-		c.t.Fatal(err, causeOf(err))
-	}
-	return c.calls
-}
-
 // managers are the entries of an object's managedFields.
 func managers(u *unstructured.Unstructured) []string {
 	var out []string
@@ -99,8 +67,8 @@ const (
 func TestAdoption(t *testing.T) {
 	for _, manager := range []string{operatorManager, clusterapi.ManagerPayload} {
 		t.Run(manager, func(t *testing.T) {
-			c := newTakeover(t)
-			c.run(Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
+			c := newCalled(t)
+			c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
 			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
 			checktest.Get(c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			u := c.get(mounting)
@@ -135,7 +103,7 @@ func TestAdoptionCalls(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {x: "1"}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}, data: {x: "1"}}`,
 	}
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.operator(texts...)
 	want := []string{
 		"Apply ConfigMap ns/a", "Update ConfigMap ns/a", "Apply ConfigMap ns/a", // nothing is known yet
@@ -168,9 +136,9 @@ func TestAdoptNames(t *testing.T) {
 		{"who is named", "installer", []string{"installer"}, true},
 		{"others than are named", operatorManager, []string{"installer"}, false},
 	} {
-		c := newTakeover(t)
-		c.run(Options{API: writtenAs{c.calledCluster, tt.writer}, Mode: ApplyMerge}, before)
-		c.run(Options{API: c.calledCluster, Adopt: tt.adopt}, after)
+		c := newCalled(t)
+		c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), API: writtenAs{c, tt.writer}, Mode: ApplyMerge}, before)
+		c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), Adopt: tt.adopt}, after)
 		_, stays := dataOf(c.get(before))["old"]
 		if stays == tt.goes {
 			t.Errorf("%s: it stays: %t", tt.name, stays)
@@ -182,7 +150,7 @@ func TestAdoptNames(t *testing.T) {
 func TestAdoptionOfCreated(t *testing.T) {
 	create := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, data: {user: default}}`
 	normal := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {ours: x}}`
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.operator(create, normal)
 	c.ours(create, normal)
 	checktest.Same(t, map[string]string{"user": "default", "ours": "x"}, dataOf(c.get(normal)))
@@ -197,11 +165,11 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	text := func(annotation string) string {
 		return `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {` + annotation + `: x}}, spec: {}, status: {versions: [{name: operator, version: "1"}]}}`
 	}
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.ours(definition)
 	operator := object(t, text("old"))
 	checktest.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
-	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
+	c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), State: Reconciling}, text("new"))
 	u := c.get(text("old"))
 	checktest.Same(t, map[string]string{"new": "x"}, u.GetAnnotations())
 	if _, ok := u.Object["spec"]; !ok {
@@ -211,7 +179,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 
 // All fields of all versions are taken over, whatever manager wrote last.
 func TestAdoptionOfVersions(t *testing.T) {
-	c := newTakeover(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.io}, spec: {group: example.io, scope: Namespaced,
+	c := newCalled(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.io}, spec: {group: example.io, scope: Namespaced,
   names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}, versions: [
     {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}},
     {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}}]}}`)
@@ -245,9 +213,9 @@ func TestAdoptionRefused(t *testing.T) {
 		apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "d", nil),
 		apierrors.NewForbidden(things, "d", errors.New("no")),
 	} {
-		c := newTakeover(t)
+		c := newCalled(t)
 		c.operator(mounting)
-		_, got := Run(t.Context(), tasksOf(t, unmounted), Options{API: refusing{c.calledCluster, err}, Tracker: c.tracker, Backoff: &Backoff{Steps: 1}})
+		_, got := Run(t.Context(), tasksOf(t, unmounted), Options{API: refusing{c, err}, Tracker: c.tracker, Backoff: &Backoff{Steps: 1}})
 		if got == nil || !strings.Contains(causeOf(got), "adopting the fields of cluster-version-operator: ") || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, causeOf(got))
 		}

@@ -33,16 +33,17 @@ import (
 // calledCluster is a cluster that knows what was asked of it.
 type calledCluster struct {
 	*memory.Cluster
-	t    testing.TB
-	fail func(memory.Call) error
+	t       testing.TB
+	fail    func(memory.Call) error
+	tracker *Tracker // of passes by run
 
-	mu    sync.Mutex
-	calls []string
+	mu              sync.Mutex
+	calls, warnings []string // of the last pass
 }
 
 func newCalled(t testing.TB, loaded ...string) *calledCluster {
 	t.Helper()
-	c := &calledCluster{t: t}
+	c := &calledCluster{t: t, tracker: NewTracker(nil)}
 	c.Cluster = memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		c.mu.Lock()
 		c.calls = append(c.calls, call.Verb+" "+call.GVK.Kind+" "+shortName(call.Key))
@@ -60,21 +61,67 @@ func newCalled(t testing.TB, loaded ...string) *calledCluster {
 	return c
 }
 
-// pass makes a pass in mode ApplyMerge, with one attempt unless o says how many, and
-// returns its calls.
-func (c *calledCluster) pass(o Options, texts ...string) ([]string, error) {
+// try makes a pass, with one attempt unless o says how many, and returns its calls.
+func (c *calledCluster) try(o Options, texts ...string) ([]string, error) {
 	c.t.Helper()
+	var ms []*manifest.Manifest
+	for i, text := range texts {
+		ms = append(ms, newManifest(c.t, fmt.Sprintf("0000_10_a_%d.yaml", i), text))
+	}
 	c.mu.Lock()
-	c.calls = nil
+	c.calls, c.warnings = nil, nil
 	c.mu.Unlock()
+	o.Workers = 1
+	if o.API == nil {
+		o.API = c
+	}
 	if o.Backoff == nil {
 		o.Backoff = &Backoff{Steps: 1}
 	}
-	o.API, o.Mode, o.Workers = c, ApplyMerge, 1
-	_, err := Run(c.t.Context(), tasksOf(c.t, texts...), o)
+	if o.Observe == nil {
+		o.Observe = func(e clusterapi.Event) {
+			if e.Type == EventWarning {
+				c.warnings = append(c.warnings, e.Message)
+			}
+		}
+	}
+	_, err := Run(c.t.Context(), manifest.NewTasks(ms), o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.calls), err
+}
+
+// run makes a pass that ends well, by the cluster's Tracker, and returns its calls.
+func (c *calledCluster) run(o Options, texts ...string) []string {
+	c.t.Helper()
+	if o.Tracker == nil {
+		o.Tracker = c.tracker
+	}
+	calls, err := c.try(o, texts...)
+	if err != nil {
+		c.t.Fatal(err, causeOf(err))
+	}
+	return calls
+}
+
+// pass makes a pass in mode ApplyMerge.
+func (c *calledCluster) pass(o Options, texts ...string) ([]string, error) {
+	c.t.Helper()
+	o.Mode = ApplyMerge
+	return c.try(o, texts...)
+}
+
+// operator makes a pass as the cluster-version operator does.
+func (c *calledCluster) operator(texts ...string) {
+	c.t.Helper()
+	api := writtenAs{defaulting{c.Cluster}, operatorManager}
+	c.run(Options{API: api, Mode: ApplyMerge, SkipChecks: true, Tracker: NewTracker(nil)}, texts...)
+}
+
+// ours makes a pass in the default mode, and returns its calls.
+func (c *calledCluster) ours(texts ...string) []string {
+	c.t.Helper()
+	return c.run(Options{SkipChecks: true}, texts...)
 }
 
 // defaulting fills in defaults as an API server does, which one in memory does not.
