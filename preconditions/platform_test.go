@@ -508,7 +508,7 @@ func TestOperatorCompatibility(t *testing.T) {
 		return u
 	}
 	upTo := func(v string) string { return `[{"type":"olm.maxOpenShiftVersion","value":` + v + `}]` }
-	copied := csv("b", "a.v1", upTo(`"4.18"`))
+	copied := csv("c", "z.v1", upTo(`"4.17"`))
 	copied.SetLabels(map[string]string{"olm.copiedFrom": "a"})
 	plan := func(name string, approved bool, phase string) *unstructured.Unstructured {
 		return object("operators.coreos.com/v1alpha1", "InstallPlan", "a", name, map[string]any{
