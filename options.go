@@ -197,6 +197,11 @@ func (p *process) interval(q reconcile.Request) time.Duration {
 	return p.drawnInterval
 }
 
+// report sends an event about a release, with the time of the clock.
+func (p *process) report(t clusterapi.EventType, r configv1.Release, message string) {
+	p.emit(clusterapi.Event{Type: t, Message: message}, EventData{Release: r})
+}
+
 // emit sends an event about a release to the observer.
 func (p *process) emit(e clusterapi.Event, d EventData) {
 	if p.o.Observe == nil {

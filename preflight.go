@@ -339,8 +339,7 @@ func failedPreflight(r configv1.Release, err error) *clusterversion.Preflight {
 // preflight retrieves, verifies, loads and checks a release as [loader.load] does, and
 // judges it by all checks. It writes nothing. report gets how far it is.
 func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) preflightResult {
-	e := clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}
-	l.process.emit(e, EventData{Release: r.release})
+	l.process.report(EventPreflight, r.release, "checking "+quoted(r.release))
 	var out *loaded
 	var notes []string
 	var refusal *LoadError

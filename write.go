@@ -126,7 +126,6 @@ func (w *writer) ask(ctx context.Context, cv *configv1.ClusterVersion, u configv
 		return false, fmt.Errorf("request of %s: %w", u.Version, err)
 	}
 	release := configv1.Release{Version: u.Version, Image: u.Image}
-	e := clusterapi.Event{Type: EventUpdateRequested, Message: "requesting " + u.Version}
-	w.process.emit(e, EventData{Release: release})
+	w.process.report(EventUpdateRequested, release, "requesting "+u.Version)
 	return true, nil
 }
