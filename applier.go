@@ -1,6 +1,7 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -421,13 +422,7 @@ func ownerOf(cv *configv1.ClusterVersion) *metav1.OwnerReference {
 
 // versionText names a release in conditions.
 func versionText(r configv1.Release) string {
-	switch {
-	case r.Version != "":
-		return r.Version
-	case r.Image != "":
-		return r.Image
-	}
-	return "<unknown>"
+	return cmp.Or(r.Version, r.Image, "<unknown>")
 }
 
 func joinLines(lines []string) string {

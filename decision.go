@@ -73,7 +73,7 @@ type Action struct {
 	resume    bool             // what a pass waits for is looked at
 	hook      *hookCall        // to make
 	recheck   *recheckCall     // to run
-	preflight *preflightCall   // to run
+	preflight *loadRequest     // to run
 }
 
 // String returns "step release: reason", with "waits" before the reason of an action
@@ -144,20 +144,9 @@ func (m *memory) causes(cv *configv1.ClusterVersion, hooks []clusterversion.Hook
 	if w.passErr != nil || w.report.Failure != nil {
 		awaits, failures = append(awaits, w.awaits...), append(failures, w.failing...)
 	}
-	phase, _ := phaseOf(cv.UID, cv.Status.History)
-	for i, h := range hooks {
-		a := m.hooks.of(i, phase)
-		c := Cause{Subject: "hook/" + h.Name(), Message: a.text(h), Since: a.since}
-		switch {
-		case a.err != nil:
-			failures = append(failures, c)
-		case a.wait != clusterversion.HookWait{}:
-			awaits = append(awaits, c)
-		}
-	}
-	if m.blocked() {
-		failures = append(failures, Cause{Subject: releaseSubject(w.sync.loaded.release), Message: m.loads.checks.blocked, Since: m.loads.checks.since})
-	}
+	t := m.hookTrouble(cv.UID, cv.Status.History, hooks)
+	awaits = append(awaits, t.waits...)
+	failures = append(append(failures, t.failed...), t.blocked...)
 	return awaits, failures
 }
 

@@ -1,6 +1,7 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -96,10 +97,7 @@ func (p *planner) retrieval() *retrieval {
 func (p *planner) updatesQuery() updatesQuery {
 	q := updatesQuery{upstream: string(p.o.cv.Spec.Upstream), channel: p.o.cv.Spec.Channel, arch: p.set.o.Architecture}
 	arch := p.d.base.Architecture
-	q.version, q.current = p.status.Desired.Version, string(arch)
-	if q.version == "" {
-		q.version = p.d.base.Version
-	}
+	q.version, q.current = cmp.Or(p.status.Desired.Version, p.d.base.Version), string(arch)
 	if u := p.d.cleared.Spec.DesiredUpdate; u != nil && u.Architecture != "" {
 		arch = u.Architecture
 	}

@@ -1,11 +1,11 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -180,10 +180,7 @@ func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, n
 		a.next = now.Add(loadRetry(a.failures, interval))
 	case wait != (clusterversion.HookWait{}):
 		event = EventHookWaiting
-		after := wait.After
-		if after == 0 {
-			after = defaultHookWait
-		}
+		after := cmp.Or(wait.After, defaultHookWait)
 		a.failures, a.next = 0, now.Add(min(max(after, leastHookWait), interval))
 	default:
 		a.failures, a.next = 0, now.Add(interval)
@@ -199,48 +196,43 @@ func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, n
 	r.hooks[id.hook] = a
 }
 
-// hookTrouble is what the hooks wait for, and what failed in them; what checks
-// that run again wait for, too.
+// hookTrouble is what the hooks wait for, and what failed in them; and what checks that
+// run again block.
 type hookTrouble struct {
-	waits, failed []string
-	err           error // the failures
+	waits, failed, blocked []Cause
+	err                    error // the failures of hooks
 }
 
 func (m *memory) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []clusterversion.Hook) (t hookTrouble) {
 	phase, _ := phaseOf(uid, history)
 	for i, h := range hooks {
-		switch a := m.hooks.of(i, phase); {
+		a := m.hooks.of(i, phase)
+		c := Cause{Subject: "hook/" + h.Name(), Message: a.text(h), Since: a.since}
+		switch {
 		case a.asked == 0 || a.done():
 		case a.err != nil:
-			t.failed = append(t.failed, a.text(h))
+			t.failed = append(t.failed, c)
 			t.err = errors.Join(t.err, fmt.Errorf("hook %s: %w", h.Name(), a.err))
 		default:
-			t.waits = append(t.waits, a.text(h))
+			t.waits = append(t.waits, c)
 		}
 	}
-	if m.blocked() {
-		t.waits = append(t.waits, m.loads.checks.blocked)
+	if w, c := m.work.sync, &m.loads.checks; w != nil && c.of == w.loaded && c.blocked != "" {
+		t.blocked = []Cause{{Subject: releaseSubject(w.loaded.release), Message: c.blocked, Since: c.since}}
 	}
 	return t
 }
 
-// blocked reports whether the checks block what passes apply.
-func (m *memory) blocked() bool {
-	return m.work.sync != nil && m.loads.checks.of == m.work.sync.loaded && m.loads.checks.blocked != ""
-}
-
 // show adds the trouble with hooks to what conditions say of the pass.
 func (t hookTrouble) show(failing, progressing *configv1.ClusterOperatorStatusCondition) {
-	for _, text := range slices.Concat(t.failed, t.waits) {
-		progressing.Message += ", " + text
+	for _, c := range slices.Concat(t.failed, t.waits, t.blocked) {
+		progressing.Message += ", " + c.Message
 	}
-	if len(t.failed) == 0 {
-		return
+	for _, c := range t.failed {
+		if failing.Status == configv1.ConditionTrue {
+			failing.Message += "\n" + c.Message
+			continue
+		}
+		failing.Status, failing.Reason, failing.Message = configv1.ConditionTrue, reasonHookFailed, c.Message
 	}
-	text := strings.Join(t.failed, "\n")
-	if failing.Status == configv1.ConditionTrue {
-		failing.Message += "\n" + text
-		return
-	}
-	failing.Status, failing.Reason, failing.Message = configv1.ConditionTrue, reasonHookFailed, text
 }

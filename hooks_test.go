@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +23,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
 
 // marking is a hook that marks an object before an update and takes the mark
@@ -388,4 +393,230 @@ func TestHookHangs(t *testing.T) {
 			t.Error(c.faults)
 		}
 	})
+}
+
+// moody is a check that blocks for a while, and notes what it is asked about.
+type moody struct {
+	blocks func(run int) bool
+	asked  *[]string
+}
+
+func (moody) Name() string                          { return "Moody" }
+func (moody) Applies(preconditions.Transition) bool { return true }
+
+func (m moody) Run(_ context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	if in.TargetPayload == nil || in.CurrentPayload == nil {
+		return nil, errors.New("a payload is missing")
+	}
+	*m.asked = append(*m.asked, fmt.Sprintf("%s %s to %s", in.Kind, in.Current, in.Target))
+	if m.blocks(len(*m.asked)) {
+		return []preconditions.Finding{{Severity: preconditions.Blocking, Reason: "Mood", Message: "not now"}}, nil
+	}
+	return nil, nil
+}
+
+// TestChecksRunAgain: where a hook holds up the first manifest for more than 10
+// minutes, the checks run once more, and nothing is applied while they block.
+func TestChecksRunAgain(t *testing.T) {
+	releases := toyReleases(t)
+	for _, tt := range []struct {
+		name   string
+		holds  time.Duration
+		blocks func(run int) bool
+		force  bool
+		asked  int
+		said   []string
+	}{
+		{name: "at once", asked: 1},
+		{name: "for 9 minutes", holds: 9 * time.Minute, asked: 1},
+		{name: "for 11 minutes", holds: 11 * time.Minute, asked: 2},
+		{name: "and they block for a while", holds: 11 * time.Minute, blocks: func(run int) bool { return run > 1 && run < 5 }, asked: 5, said: []string{
+			`True : Working towards 1.0.1, the checks block what is to be applied: Precondition "Moody" failed because of "Mood": not now`}},
+		{name: "and it is forced", holds: 11 * time.Minute, force: true, blocks: func(int) bool { return true }, asked: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
+			var began time.Time
+			h := &marking{before: func(now time.Time) (clusterversion.HookWait, error) {
+				if began.IsZero() {
+					began = now
+				}
+				if now.Sub(began) < tt.holds {
+					return clusterversion.HookWait{Reason: "holding"}, nil
+				}
+				return clusterversion.HookWait{}, nil
+			}}
+			if tt.blocks == nil {
+				tt.blocks = func(int) bool { return false }
+			}
+			var asked, blocked []string
+			o := toyOptions(t, releases)
+			o.Hooks, o.Checks = []clusterversion.Hook{h}, []preconditions.Check{moody{tt.blocks, &asked}}
+			o.Observe = func(e clusterapi.Event) {
+				if e.Type == clusterupdate.EventPreconditionBlock {
+					blocked = append(blocked, e.Message)
+				}
+			}
+			v := virtually(t, c.testCluster, o, reconcile.VirtualOptions{Seed: 1}).Virtual
+			var said []string
+			c.follow(t, v, func() bool {
+				if text := condition(c.version(t), configv1.OperatorProgressing); strings.Contains(text, "checks block") && !slices.Contains(said, text) {
+					said = append(said, text)
+				}
+				return historyOf(c.version(t)) == "1.0.1 Completed, 1.0.0 Completed"
+			})
+			checktest.SameIn(t, "conditions", tt.said, said)
+			if len(blocked) != len(said) {
+				t.Errorf("events %q", blocked)
+			}
+			if len(asked) != tt.asked {
+				t.Errorf("asked %d times: %q", len(asked), asked)
+			}
+			for _, a := range asked {
+				if a != "Patch 1.0.0 to 1.0.1" {
+					t.Errorf("asked about %s", a)
+				}
+			}
+			for _, fault := range c.faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// The pause of a MachineHealthCheck, and the mark of the one that paused it.
+const (
+	annotationPaused    = "cluster.x-k8s.io/paused"
+	annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
+)
+
+// healthChecks tells the pause and the mark of each.
+func (c *hookedCluster) healthChecks() map[string]string {
+	all, err := clusterapi.List[machinev1beta1.MachineHealthCheck](c.ctx(), c.Cluster, clusterapi.ListOptions{})
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	out := map[string]string{}
+	for _, m := range all {
+		text := ""
+		if pause, ok := m.Annotations[annotationPaused]; ok {
+			text = fmt.Sprintf("paused %q", pause)
+		}
+		if mark, ok := m.Annotations[annotationPausedFor]; ok {
+			text += " for " + mark
+		}
+		out[m.Name] = text
+	}
+	return out
+}
+
+func healthCheck(name string, condition corev1.NodeConditionType, annotations map[string]string) *machinev1beta1.MachineHealthCheck {
+	m := &machinev1beta1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-machine-api", Name: name, Annotations: annotations}}
+	m.Spec.UnhealthyConditions = []machinev1beta1.UnhealthyCondition{{Type: condition, Status: "False", Timeout: metav1.Duration{Duration: time.Minute}}}
+	return m
+}
+
+// setPool brings a pool to be updated or not.
+func (c *hookedCluster) setPool(t testing.TB, name string, updated bool) {
+	t.Helper()
+	checktest.Get(clusterapi.Modify(c.ctx(), c.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+		status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}
+		p.Status.ObservedGeneration = p.Generation
+		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
+			{Type: mcfgv1.MachineConfigPoolUpdated, Status: status[updated]}, {Type: mcfgv1.MachineConfigPoolUpdating, Status: status[!updated]},
+		}
+		return nil
+	}))(t)
+}
+
+// guard makes a cluster with two nodes, two pools and MachineHealthChecks, and an
+// Updater that pauses these.
+func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uint64, faults reconcile.Faults) (*hookedCluster, *reconcile.Virtual) {
+	t.Helper()
+	c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
+	c.unprepared = func(string) string {
+		if c.healthChecks()["active"] == "" {
+			return "a MachineHealthCheck is active"
+		}
+		return ""
+	}
+	for _, o := range []any{
+		healthCheck("active", corev1.NodeReady, nil),
+		healthCheck("others", corev1.NodeReady, map[string]string{annotationPaused: "theirs"}),
+		healthCheck("termination", "Terminating", nil),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
+		&mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "master"}}, &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
+	} {
+		u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+		checktest.OK(t, c.Load(u))
+	}
+	c.setPool(t, "master", true)
+	c.setPool(t, "worker", true)
+	v, _ := c.play(t, releases, h, seed, faults)
+	return c, v
+}
+
+const updatedHistory = "1.0.1 Completed, 1.0.0 Completed"
+
+// until runs until something holds, and tells what happened to the checks meanwhile.
+func (c *hookedCluster) until(t *testing.T, v *reconcile.Virtual, holds func() bool) []string {
+	t.Helper()
+	return changes(t, v, holds, func() string { return fmt.Sprintf("%s: %v", historyOf(c.version(t)), c.healthChecks()) })
+}
+
+func (c *hookedCluster) resumed() bool {
+	return cmp.Equal(c.healthChecks(), map[string]string{"active": "", "others": `paused "theirs"`, "termination": ""})
+}
+
+// TestPauseMachineHealthChecks: they are paused before the first manifest, and resumed
+// when the last pool is updated.
+func TestPauseMachineHealthChecks(t *testing.T) {
+	releases := toyReleases(t)
+	image := releases[1].payload.Release.Image
+	c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
+	updating := false
+	seen := c.until(t, v, func() bool {
+		if history := historyOf(c.version(t)); !updating && history != "1.0.0 Completed" {
+			updating = true
+			c.setPool(t, "worker", false)
+			// One that is made meanwhile is paused too.
+			checktest.Get(clusterapi.Create(t.Context(), c.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
+		}
+		return historyOf(c.version(t)) == updatedHistory
+	})
+	checktest.OK(t, v.RunUntil(v.Now().Add(30*time.Minute)))
+	want := map[string]string{"active": `paused "" for ` + image, "later": `paused "" for ` + image, "others": `paused "theirs"`, "termination": ""}
+	if diff := cmp.Diff(want, c.healthChecks()); diff != "" {
+		t.Errorf("while the workers are updated: %s\n%s", diff, strings.Join(seen, "\n"))
+	}
+	text := condition(c.version(t), configv1.OperatorProgressing)
+	if !strings.HasSuffix(text, "waiting on hook MachineHealthChecks: active, later stay paused until these are updated: machine config pools worker (updating)") {
+		t.Errorf("Progressing is %s", text)
+	}
+	c.setPool(t, "worker", true)
+	checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+	if diff := cmp.Diff(map[string]string{"active": "", "later": "", "others": `paused "theirs"`, "termination": ""}, c.healthChecks()); diff != "" {
+		t.Errorf("in the end: %s", diff)
+	}
+	for _, fault := range c.faults {
+		t.Error(fault)
+	}
+}
+
+// TestPauseMachineHealthChecksSeeds: whatever goes wrong, nothing is applied while a
+// check may act, and all that were paused are resumed.
+func TestPauseMachineHealthChecksSeeds(t *testing.T) {
+	releases := toyReleases(t)
+	seeds := uint64(20)
+	if israce.Enabled {
+		seeds = 4
+	}
+	for seed := range seeds {
+		c, v := guard(t, releases, remedy.HealthChecks{ResumeAfterControlPlane: seed%2 == 0}, seed,
+			reconcile.Faults{Crash: .01, After: .05, Before: .05, Conflict: .05, Until: time.Hour})
+		c.until(t, v, func() bool { return historyOf(c.version(t)) == updatedHistory && c.resumed() })
+		if len(c.faults) > 0 {
+			t.Errorf("seed %d: %q", seed, c.faults)
+		}
+	}
 }

@@ -274,7 +274,7 @@ func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.J
 // nothing.
 func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes []string, refusal *LoadError) {
 	out = &loaded{origin: r.origin, gates: r.gates, checked: r.now}
-	l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
+	l.process.report(EventRetrievePayload, r.release, "Retrieving and verifying payload "+quoted(r.release))
 
 	retrieval, cancel := reconcile.WithTimeout(ctx, l.process.o.RetrieveTimeout)
 	defer cancel()
@@ -286,7 +286,7 @@ func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes [
 		}
 		if note != "" {
 			notes = append(notes, note)
-			l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: note}, EventData{Release: r.release})
+			l.process.report(EventRetrievePayload, r.release, note)
 		}
 	}
 	fsys, err := l.payload(retrieval, r.release)
@@ -295,7 +295,7 @@ func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes [
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
-	l.process.emit(clusterapi.Event{Type: EventLoadPayload, Message: "Loading payload " + quoted(r.release)}, EventData{Release: r.release})
+	l.process.report(EventLoadPayload, r.release, "Loading payload "+quoted(r.release))
 	payload, err := l.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
 		l.discard(ctx, r.release)
@@ -349,10 +349,10 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 		}
 		if decision.AcceptedRisks != "" {
 			risks = append(risks, decision.AcceptedRisks)
-			l.process.emit(clusterapi.Event{Type: EventPreconditionWarn,
-				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)}, EventData{Release: out.release})
+			const warning = "precondition warning for payload loaded %s: %s"
+			l.process.report(EventPreconditionWarn, out.release, fmt.Sprintf(warning, quoted(out.release), decision.AcceptedRisks))
 		}
-		l.process.emit(clusterapi.Event{Type: EventPreconditionsPassed, Message: "preconditions passed for payload loaded " + quoted(out.release)}, EventData{Release: out.release})
+		l.process.report(EventPreconditionsPassed, out.release, "preconditions passed for payload loaded "+quoted(out.release))
 	}
 	accepted := r.accepted
 	if r.found != nil && !r.force {
@@ -360,7 +360,7 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 	}
 	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, accepted)
 	out.capabilities, out.implicit = payload.Capabilities(), l.implicit(r, payload)
-	l.process.emit(clusterapi.Event{Type: EventPayloadLoaded, Message: loadedMessage(out.release, l.process.o.architecture(out.release))}, EventData{Release: out.release})
+	l.process.report(EventPayloadLoaded, out.release, loadedMessage(out.release, l.process.o.architecture(out.release)))
 	return out, nil
 }
 

@@ -150,24 +150,14 @@ func (o Options) withDefaults() Options {
 	if o.Checks == nil {
 		o.Checks = preconditions.AtLoad()
 	}
-	if o.Profile == "" {
-		o.Profile = manifest.DefaultProfile
-	}
-	if o.Architecture == "" {
-		o.Architecture = "amd64"
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.RetrieveTimeout == 0 {
-		o.RetrieveTimeout = 4 * time.Minute
-	}
-	if o.StatusInterval == 0 {
-		o.StatusInterval = 15 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Profile = cmp.Or(o.Profile, manifest.DefaultProfile)
+	o.Architecture = cmp.Or(o.Architecture, "amd64")
+	o.RetrieveTimeout = cmp.Or(o.RetrieveTimeout, 4*time.Minute)
+	o.StatusInterval = cmp.Or(o.StatusInterval, 15*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -205,6 +195,11 @@ func (p *process) interval(q reconcile.Request) time.Duration {
 		}
 	}
 	return p.drawnInterval
+}
+
+// report sends an event about a release, with the time of the clock.
+func (p *process) report(t clusterapi.EventType, r configv1.Release, message string) {
+	p.emit(clusterapi.Event{Type: t, Message: message}, EventData{Release: r})
 }
 
 // emit sends an event about a release to the observer.

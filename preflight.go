@@ -55,12 +55,6 @@ type preflights struct {
 	stale    bool                      // what the ClusterVersion has was found at another release
 }
 
-// preflightCall is a preflight to run.
-type preflightCall struct {
-	key     preflightKey
-	request loadRequest
-}
-
 // preflightID distinguishes runs.
 type preflightID struct {
 	key   preflightKey
@@ -89,8 +83,7 @@ func (p *planner) preflight() {
 		p.waitUntil(stepPreflight, target, due, why)
 		return
 	}
-	call := &preflightCall{key, *r}
-	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: call})
+	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: r})
 }
 
 // preflightKey is the key of the release that d asks to check.
@@ -240,12 +233,12 @@ type preflightResult struct {
 }
 
 // preflightJob checks a release while decisions continue. done gets what was found.
-func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
-	run := r.preflights.runs[call.key]
+func (r *decider) preflightJob(request *loadRequest) reconcile.Job {
+	key := r.preflights.asked
 	return reconcile.Job{
-		ID: preflightID{call.key, run.ended},
+		ID: preflightID{key, r.preflights.runs[key].ended},
 		Run: func(ctx context.Context, report func(any)) (any, error) {
-			return r.loader.preflight(ctx, &call.request, report), nil
+			return r.loader.preflight(ctx, request, report), nil
 		},
 		Report: func(text any) []reconcile.Wake {
 			r.ended = append(r.ended, func(time.Time, reconcile.Request) { r.preflights.progress, _ = text.(string) })
@@ -254,10 +247,10 @@ func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
 		Done: func(out any, err error) []reconcile.Wake {
 			result, ok := out.(preflightResult)
 			if !ok {
-				result.found = failedPreflight(call.request.release, err)
+				result.found = failedPreflight(request.release, err)
 			}
 			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
-				r.preflights.ended(call.key, result, now)
+				r.preflights.ended(key, result, now)
 				e := clusterapi.Event{Type: EventPreflight, Time: now, Message: preflightText(result.found)}
 				r.process.emit(e, EventData{Release: result.found.Release})
 			})
@@ -346,8 +339,7 @@ func failedPreflight(r configv1.Release, err error) *clusterversion.Preflight {
 // preflight retrieves, verifies, loads and checks a release as [loader.load] does, and
 // judges it by all checks. It writes nothing. report gets how far it is.
 func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) preflightResult {
-	e := clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}
-	l.process.emit(e, EventData{Release: r.release})
+	l.process.report(EventPreflight, r.release, "checking "+quoted(r.release))
 	var out *loaded
 	var notes []string
 	var refusal *LoadError

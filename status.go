@@ -1,6 +1,7 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -223,17 +224,6 @@ func (s *passStatus) judge() runlevel.Judgement {
 	return runlevel.Judge(s.Failure, s.Starts, s.Now)
 }
 
-// release returns the name of the release for messages.
-func (s *passStatus) release() string {
-	switch {
-	case s.Version != "":
-		return s.Version
-	case s.Image != "":
-		return s.Image
-	}
-	return "<unknown>"
-}
-
 // failingCondition returns the condition Failing: False, True with the reason and
 // message of the failure, or Unknown while an operator takes longer than
 // expected. The message has at most 32 KiB. The time of the transition is left
@@ -257,7 +247,7 @@ func failingCondition(s passStatus) configv1.ClusterOperatorStatusCondition {
 // transition is left to the caller.
 func progressingCondition(s passStatus) configv1.ClusterOperatorStatusCondition {
 	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue}
-	j, v := s.judge(), s.release()
+	j, v := s.judge(), versionText(configv1.Release{Version: s.Version, Image: s.Image})
 	if s.Reconciling {
 		c.Status = configv1.ConditionFalse
 	}
@@ -271,15 +261,12 @@ func progressingCondition(s passStatus) configv1.ClusterOperatorStatusCondition 
 		if why == "" && reason != "" {
 			why = reasonSummary(reason, name)
 		}
-		if why == "" {
-			why = "an error occurred"
-		}
 		c.Reason = reason
+		doing := "Unable to apply"
 		if s.Reconciling {
-			c.Message = fmt.Sprintf("Error while reconciling %s: %s", v, why)
-		} else {
-			c.Message = fmt.Sprintf("Unable to apply %s: %s", v, why)
+			doing = "Error while reconciling"
 		}
+		c.Message = fmt.Sprintf("%s %s: %s", doing, v, cmp.Or(why, "an error occurred"))
 	case s.Reconciling && s.Invalid:
 		c.Message = fmt.Sprintf("Stopped at %s: the cluster version is invalid", v)
 	case s.Reconciling:

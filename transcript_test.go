@@ -738,7 +738,7 @@ func (s *scenario) pauses() {
 	}
 }
 
-// event says what an updater tells, in a line where it is worth one.
+// event writes a line about an event of an updater that is worth one.
 func (s *scenario) event(who string, e clusterapi.Event) {
 	switch e.Type {
 	case clusterupdate.EventStatus:

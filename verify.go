@@ -95,7 +95,7 @@ func (l *loader) checkVersion(r *loadRequest, out *loaded) (risk string, err err
 	case err != nil && r.force:
 		out.verified = false
 		risk = forcedRisk(out.release, err)
-		l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: risk}, EventData{Release: out.release})
+		l.process.report(EventRetrievePayload, out.release, risk)
 		return risk, nil
 	}
 	return "", err

@@ -100,7 +100,7 @@ func (m *memory) milestone(
 	}
 	e.preflight, e.preflights = m.preflights.asked, m.preflights.changes
 	trouble := m.hookTrouble(cv.UID, cv.Status.History, hooks)
-	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
+	e.waits, e.failed = len(trouble.waits)+len(trouble.blocked), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {
 		return a.adopt != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
 	})
@@ -127,7 +127,6 @@ func (w *writer) ask(ctx context.Context, cv *configv1.ClusterVersion, u configv
 		return false, fmt.Errorf("request of %s: %w", u.Version, err)
 	}
 	release := configv1.Release{Version: u.Version, Image: u.Image}
-	e := clusterapi.Event{Type: EventUpdateRequested, Message: "requesting " + u.Version}
-	w.process.emit(e, EventData{Release: release})
+	w.process.report(EventUpdateRequested, release, "requesting "+u.Version)
 	return true, nil
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,7 +98,7 @@ func (r freshReader) List(_ context.Context, k gvk, o clusterapi.ListOptions) (*
 	}
 	list := &unstructured.UnstructuredList{}
 	for _, u := range r[k] {
-		if (o.Namespace == "" || u.GetNamespace() == o.Namespace) && (o.Labels == nil || o.Labels.Matches(labelSet(u.GetLabels()))) {
+		if (o.Namespace == "" || u.GetNamespace() == o.Namespace) && (o.Labels == nil || o.Labels.Matches(labels.Set(u.GetLabels()))) {
 			list.Items = append(list.Items, u)
 		}
 	}

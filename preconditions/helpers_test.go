@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,13 +11,12 @@ import (
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -26,8 +24,8 @@ import (
 
 // fakeReader serves fixed objects, fails by kind or name, and counts reads.
 type fakeReader struct {
-	objects []*unstructured.Unstructured
-	fail    map[string]error // by Kind or Kind/name
+	clusterapi.Reader
+	fail map[string]error // by Kind or Kind/name
 
 	mu    sync.Mutex
 	calls map[string]int
@@ -36,16 +34,29 @@ type fakeReader struct {
 func reader(t testing.TB, objects ...any) *fakeReader {
 	t.Helper()
 	r := &fakeReader{fail: map[string]error{}, calls: map[string]int{}}
+	cluster := memory.New(memory.Options{Lenient: true, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		what := call.GVK.Kind
+		if call.Verb == "Get" {
+			what += "/" + call.Key.Name
+		}
+		r.mu.Lock()
+		r.calls[strings.ToLower(call.Verb)+" "+what]++
+		r.mu.Unlock()
+		for _, name := range []string{call.GVK.Kind, what} {
+			if err := r.fail[name]; err != nil {
+				return err
+			}
+		}
+		return do(ctx)
+	}})
 	for _, o := range objects {
 		u, ok := o.(*unstructured.Unstructured)
 		if !ok {
-			var err error
-			if u, err = clusterapi.ToUnstructured(o); err != nil {
-				t.Fatal(err)
-			}
+			u = checktest.Get(clusterapi.ToUnstructured(o))(t)
 		}
-		r.objects = append(r.objects, u)
+		checktest.OK(t, cluster.Load(u))
 	}
+	r.Reader = clusterapi.ReadOnly(cluster)
 	return r
 }
 
@@ -54,60 +65,9 @@ func (r *fakeReader) failing(what string, err error) *fakeReader {
 	return r
 }
 
-func (r *fakeReader) count(call string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls[call]++
-}
-
-func (r *fakeReader) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	r.count("get " + gvk.Kind + "/" + key.Name)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for _, what := range []string{gvk.Kind, gvk.Kind + "/" + key.Name} {
-		if err := r.fail[what]; err != nil {
-			return nil, err
-		}
-	}
-	for _, o := range r.objects {
-		if o.GroupVersionKind() == gvk && o.GetNamespace() == key.Namespace && o.GetName() == key.Name {
-			return o.DeepCopy(), nil
-		}
-	}
-	return nil, apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, key.Name)
-}
-
-func (r *fakeReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	r.count("list " + gvk.Kind)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := r.fail[gvk.Kind]; err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	for _, o := range r.objects {
-		if o.GroupVersionKind() == gvk && (opts.Namespace == "" || opts.Namespace == o.GetNamespace()) &&
-			(opts.Labels == nil || opts.Labels.Matches(labelSet(o.GetLabels()))) {
-			list.Items = append(list.Items, *o.DeepCopy())
-		}
-	}
-	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
-		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
-	})
-	return list, nil
-}
-
 type gvk = schema.GroupVersionKind
 
 func kindIs(kind string) func(gvk) bool { return func(k gvk) bool { return k.Kind == kind } }
-
-type labelSet map[string]string
-
-func (l labelSet) Has(k string) bool              { _, ok := l[k]; return ok }
-func (l labelSet) Get(k string) string            { return l[k] }
-func (l labelSet) Lookup(k string) (string, bool) { v, ok := l[k]; return v, ok }
 
 // cvEdit changes a ClusterVersion under construction.
 type cvEdit func(*configv1.ClusterVersion)

@@ -115,14 +115,8 @@ func toMulti(ctx context.Context, in *Input, cv *configv1.ClusterVersion) ([]Fin
 	block := func(reason, meaning, remedy, field, value string) {
 		add(Blocking, reason, meaning, remedy, clusterVersionObject(field, value))
 	}
-	current := in.Current
-	if current == nil {
-		current = facts.VersionOrNil(cv.Status.Desired.Version)
-	}
-	target := in.Target
-	if target == nil {
-		target = facts.VersionOrNil(in.targetVersion())
-	}
+	current := cmp.Or(in.Current, facts.VersionOrNil(cv.Status.Desired.Version))
+	target := cmp.Or(in.Target, facts.VersionOrNil(in.targetVersion()))
 	if current != nil && current.LessThan(facts.VersionOrNil("4.13.0")) {
 		block("MultiNotSupported", fmt.Sprintf("Release %s cannot be migrated to several architectures: 4.13.0 is the first that can", current),
 			"Update to 4.13.0 or later first", "status.desired.version", current.String())

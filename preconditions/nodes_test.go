@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -441,4 +442,168 @@ func TestSpareCapacityMonotone(t *testing.T) {
 			rt.Errorf("node %s has grown, and now there is not enough", n.Name)
 		}
 	})
+}
+
+func TestCgroupV1(t *testing.T) {
+	nodes := func(mode string) any {
+		n := &configv1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		n.Spec.CgroupMode = configv1.CgroupMode(mode)
+		return n
+	}
+	const v1 = "Failed\nBlocking CgroupV1: The nodes use cgroup v1, which the target does not have: cluster (spec.cgroupMode v1)"
+	runCases(t, checkNamed(t, "CgroupV1"), []checkCase{
+		{name: "v1", objects: []any{nodes("v1")}, want: v1},
+		{name: "v1, over 4.19", current: "4.17.9@A", target: "4.20.1@T", objects: []any{nodes("v1")}, want: v1},
+		{name: "v1, target not known", target: "x", objects: []any{nodes("v1")}, want: v1},
+		{name: "v2", objects: []any{nodes("v2")}, want: "Passed"},
+		{name: "the default", objects: []any{nodes("")}, want: "Passed"},
+		{name: "no object", want: "Passed"},
+		{name: "a node of this name", objects: []any{node("cluster", "worker")}, want: "Passed"},
+		{name: "to 4.18", current: "4.17.9@A", target: "4.18.1@T", objects: []any{nodes("v1")}, want: "NotApplicable"},
+		{name: "from 4.19", current: "4.19.9@A", target: "4.20.1@T", objects: []any{nodes("v1")}, want: "NotApplicable"},
+		{name: "not served", fail: map[string]error{"Node": noKind("Node")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no configuration of nodes"},
+	})
+}
+
+func TestRunc(t *testing.T) {
+	labelled := func(p *mcfgv1.MachineConfigPool) { p.Labels = map[string]string{"pool": p.Name} }
+	stream := func(name string) func(*mcfgv1.MachineConfigPool) {
+		return func(p *mcfgv1.MachineConfigPool) { p.Spec.OSImageStream.Name = name }
+	}
+	kept := func(p *mcfgv1.MachineConfigPool) {
+		role := p.Name
+		if role != "master" {
+			role = "worker"
+		}
+		p.Spec.Configuration.Source = []corev1.ObjectReference{{Name: "00-" + role}, {Name: "00-override-" + role + "-generated-crio-default-container-runtime"}}
+	}
+	config := func(name, runtime, pool string, created int) *mcfgv1.ContainerRuntimeConfig {
+		c := &mcfgv1.ContainerRuntimeConfig{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(checkTime.Add(time.Duration(created) * time.Hour))}}
+		c.Spec.ContainerRuntimeConfig = &mcfgv1.ContainerRuntimeConfiguration{DefaultRuntime: mcfgv1.ContainerRuntimeDefaultRuntime(runtime)}
+		c.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"pool": pool}}
+		return c
+	}
+	streams := func(version, name string) any {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "machineconfiguration.openshift.io/" + version, "kind": "OSImageStream", "metadata": map[string]any{"name": "cluster"},
+			"status": map[string]any{"defaultStream": name},
+		}}
+	}
+	const (
+		old     = "Failed\nWarning RuncDeprecated: The container runtime runc is deprecated, and RHCOS 10 does not have it: "
+		lost    = "Failed\nBlocking RuncNotAvailable: Pools are to have RHCOS 10, which does not have the container runtime runc that they use: "
+		byC     = " (ContainerRuntimeConfig)"
+		byKept  = " (MachineConfig 00-override-worker-generated-crio-default-container-runtime)"
+		onRHEL  = "worker (OS image stream rhel-10, runc by ContainerRuntimeConfig c)"
+		keptOn  = "worker (OS image stream rhel-10, runc by MachineConfig 00-override-worker-generated-crio-default-container-runtime)"
+		reading = "Unknown\nWarning UnknownError: boom"
+	)
+	runCases(t, checkNamed(t, "Runc"), []checkCase{
+		{name: "crun", objects: []any{poolOf("master", labelled), poolOf("worker", labelled), config("c", "crun", "worker", 0), config("d", "", "worker", 0)}, want: "Passed"},
+		{name: "runc", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, want: old + "c" + byC},
+		{name: "runc for no pool", objects: []any{poolOf("worker"), config("c", "runc", "worker", 0)}, want: old + "c" + byC},
+		{name: "kept by the update to 4.18", objects: []any{poolOf("worker", labelled, kept), poolOf("infra", kept)}, want: old + "infra" + byKept + ", worker" + byKept},
+		{name: "kept, and overruled", objects: []any{poolOf("worker", labelled, kept), poolOf("infra", kept), config("c", "crun", "worker", 0)}, want: "Passed"},
+		{name: "kept for the control plane", objects: []any{poolOf("master", labelled, kept), poolOf("worker", labelled), config("c", "crun", "worker", 0)},
+			want: old + "master (MachineConfig 00-override-master-generated-crio-default-container-runtime)"},
+		{name: "RHCOS 10", objects: []any{poolOf("worker", labelled, stream("rhel-10")), config("c", "runc", "worker", 0)}, want: lost + onRHEL},
+		{name: "RHCOS 10, kept", objects: []any{poolOf("worker", stream("rhel-10"), kept)}, want: lost + keptOn},
+		{name: "RHCOS 10 with crun, another with runc", objects: []any{poolOf("worker", labelled, stream("rhel-10")), poolOf("master", labelled), config("c", "runc", "master", 0)}, want: old + "c" + byC},
+		{name: "RHCOS 10, the newest decides", objects: []any{poolOf("worker", labelled, stream("rhel-10")), config("c", "runc", "worker", 1), config("b", "crun", "worker", 0)}, want: lost + onRHEL},
+		{name: "RHCOS 10, the newest is crun", objects: []any{poolOf("worker", labelled, stream("rhel-10")), config("c", "runc", "worker", 0), config("b", "crun", "worker", 1)}, want: old + "c" + byC},
+		{name: "RHCOS 10, a custom pool gets what workers get", objects: []any{poolOf("worker", labelled), poolOf("infra", stream("rhel-10")), config("c", "runc", "worker", 0)},
+			want: lost + "infra (OS image stream rhel-10, runc by ContainerRuntimeConfig c)"},
+		{name: "RHCOS 9", objects: []any{poolOf("worker", labelled, stream("rhel-9")), streams("v1", "rhel-10"), config("c", "runc", "worker", 0)}, want: old + "c" + byC},
+		{name: "RHCOS 10 of the cluster", objects: []any{poolOf("worker", labelled), streams("v1", "rhel-10"), config("c", "runc", "worker", 0)}, want: lost + onRHEL},
+		{name: "RHCOS 10 of the cluster, preview", objects: []any{poolOf("worker", labelled), streams("v1alpha1", "rhel-10"), config("c", "runc", "worker", 0)}, want: lost + onRHEL},
+		{name: "RHCOS 9 of the cluster", objects: []any{poolOf("worker", labelled), streams("v1", "rhel-9"), config("c", "runc", "worker", 0)}, want: old + "c" + byC},
+		{name: "patch", target: "4.18.6@T", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, want: "NotApplicable"},
+		{name: "selector not valid", objects: []any{poolOf("worker", labelled, stream("rhel-10")), func() any {
+			c := config("c", "runc", "worker", 0)
+			c.Spec.MachineConfigPoolSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
+			return c
+		}()}, want: old + "c" + byC},
+		{name: "configs not served", objects: []any{poolOf("worker", labelled)}, fail: map[string]error{"ContainerRuntimeConfig": noKind("ContainerRuntimeConfig")}, want: "Passed"},
+		{name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
+		{name: "streams unreadable", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, fail: map[string]error{"OSImageStream": errors.New("boom")},
+			want: old + "c" + byC + "\nWarning UnknownError: boom"},
+		{name: "streams not served", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, fail: map[string]error{"OSImageStream": noKind("OSImageStream")}, want: old + "c" + byC},
+	})
+	// Without a stream of its own a cluster has that of the release that installed it.
+	for _, tt := range []struct{ installed, want string }{
+		{"5.0.1@Z C", lost + onRHEL}, {"4.22.3@Z C", old + "c" + byC}, {"x@Z C", old + "c" + byC},
+	} {
+		cv := clusterVersion("5.0.5@A", history("5.0.5@A C", tt.installed))
+		in := input(reader(t, cv, poolOf("worker", labelled), config("c", "runc", "worker", 0)), cv, "5.1.0@T")
+		checktest.Equal(t, tt.want, brief(run(t, []preconditions.Check{checkNamed(t, "Runc")}, in).Results[0]),
+			"installed with %s", tt.installed)
+	}
+}
+
+const targetImage = "quay.io/ocp/release@sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
+func TestKernelModules(t *testing.T) {
+	module := func(namespace, name string) *unstructured.Unstructured {
+		return object("kmm.sigs.x-k8s.io/v1beta1", "Module", namespace, name, nil)
+	}
+	preflight := func(version, name string, created int, spec, status map[string]any) *unstructured.Unstructured {
+		u := object("kmm.sigs.x-k8s.io/"+version, "PreflightValidationOCP", "", name, map[string]any{"spec": spec, "status": status})
+		u.SetCreationTimestamp(metav1.Unix(int64(created), 0))
+		return u
+	}
+	result := func(namespace, name, stage, status, why string) map[string]any {
+		return map[string]any{"namespace": namespace, "name": name, "verificationStage": stage, "verificationStatus": status, "statusReason": why}
+	}
+	modules := func(all ...any) map[string]any { return map[string]any{"modules": all} }
+	byImage := map[string]any{"releaseImage": targetImage}
+	byKernel := map[string]any{"kernelVersion": "5.14.0-570", "dtkImage": "d"}
+	kernel := func(in *preconditions.Input) { in.TargetKernel = "5.14.0-570" }
+	const done = "Passed\nInfo PreflightDone: Out-of-tree kernel modules are verified for the target"
+	const notRun = "Failed\nWarning PreflightNotRun: Out-of-tree kernel modules have not been verified for the target: "
+	const failed = "Failed\nBlocking ModuleNotVerified: Out-of-tree kernel modules failed to verify for the target: "
+	target := "4.19.1@" + targetImage
+	cases := []checkCase{
+		{name: "no modules", want: "NotApplicable\nInfo NotApplicable: the cluster has no out-of-tree kernel modules"},
+		{name: "no such kind", fail: map[string]error{"Module": noKind("Module")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no out-of-tree kernel modules"},
+		{name: "no preflight", objects: []any{module("b", "x"), module("a", "y")}, want: notRun + "a/y, b/x"},
+		{name: "preflight not served", objects: []any{module("b", "x")}, fail: map[string]error{"PreflightValidationOCP": noKind("PreflightValidationOCP")}, want: notRun + "b/x"},
+		{name: "for another image", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, map[string]any{"releaseImage": "quay.io/ocp/release@sha256:1"}, nil)}, want: notRun + "b/x"},
+		{name: "verified", objects: []any{module("b", "x"), module("a", "x"), preflight("v1beta2", "p", 1, byImage, modules(result("a", "x", "image", "true", ""), result("b", "x", "sign", "True", "")))}, want: done},
+		{name: "the image elsewhere", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, map[string]any{"releaseImage": "mirror.local/r@" + targetImage[len("quay.io/ocp/release@"):]}, modules(result("b", "x", "image", "true", "")))}, want: done},
+		{name: "by kernel", input: kernel, objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byKernel, modules(result("b", "x", "Done", "Success", "")))}, want: done},
+		{name: "kernel not given", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byKernel, modules(result("b", "x", "Done", "Success", "")))},
+			want: "Unknown\nWarning KernelVersionUnknown: the kernel version of the target is not given, by which preflight validations are told apart here"},
+		{name: "another kernel", input: func(in *preconditions.Input) { in.TargetKernel = "6" }, objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byKernel, nil)}, want: notRun + "b/x"},
+		{name: "failed", objects: []any{module("b", "x"), module("a", "x"), module("a", "y"), preflight("v1beta2", "p", 1, byImage, modules(result("a", "x", "build", "false", "no compiler"), result("b", "x", "sign", "ERROR", ""), result("a", "y", "image", "true", "")))},
+			want: failed + "a/x (stage build: no compiler), b/x (stage sign)"},
+		{name: "failed, new words", input: kernel, objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byKernel, modules(result("b", "x", "Image", "Failure", "m")))}, want: failed + "b/x (stage Image: m)"},
+		{name: "pending", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byImage, modules(result("b", "x", "build", "unknown", "")))},
+			want: "Unknown\nWarning PreflightPending: preflight validation p has not verified yet: b/x (unknown, stage build)"},
+		{name: "in progress", input: kernel, objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byKernel, modules(result("b", "x", "Image", "InProgress", "")))},
+			want: "Unknown\nWarning PreflightPending: preflight validation p has not verified yet: b/x (InProgress, stage Image)"},
+		{name: "another word", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byImage, modules(result("b", "x", "Requeued", "later", "")))},
+			want: "Unknown\nWarning PreflightPending: preflight validation p has not verified yet: b/x (later, stage Requeued)"},
+		{name: "not reported", objects: []any{module("b", "x"), preflight("v1beta2", "p", 1, byImage, nil)},
+			want: "Unknown\nWarning PreflightPending: preflight validation p has not verified yet: b/x (not reported)"},
+		{name: "one failed, one pending", objects: []any{module("b", "x"), module("b", "y"), preflight("v1beta2", "p", 1, byImage, modules(result("b", "x", "build", "false", "")))},
+			want: failed + "b/x (stage build)\nWarning PreflightPending: preflight validation p has not verified yet: b/y (not reported)"},
+		{name: "the newest counts", objects: []any{module("b", "x"), preflight("v1beta2", "a", 1, byImage, modules(result("b", "x", "build", "false", ""))), preflight("v1beta2", "b", 2, byImage, modules(result("b", "x", "image", "true", "")))}, want: done},
+		{name: "preflights not known", objects: []any{module("b", "x")}, fail: map[string]error{"PreflightValidationOCP": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "malformed preflight", objects: []any{module("b", "x"), malformed("kmm.sigs.x-k8s.io/v1beta2", "PreflightValidationOCP", "p")},
+			want: "Unknown\nWarning UnknownError: PreflightValidationOCP p: spec: got a JSON string, want operators.PreflightSpec"},
+	}
+	for i := range cases {
+		cases[i].target = target
+	}
+	runCases(t, checkNamed(t, "KernelModules"), cases)
+
+	// The older version of the API, which alone is served.
+	for name, status := range map[string]map[string]any{
+		"by namespace and name": {"crStatuses": map[string]any{"b/x": map[string]any{"verificationStage": "Image", "verificationStatus": "True"}}},
+		"by name":               {"crStatuses": map[string]any{"x": map[string]any{"verificationStage": "Image", "verificationStatus": "True"}}},
+	} {
+		r := onlyVersion{reader(t, clusterVersion("4.18.5@A"), module("b", "x"), preflight("v1beta1", "p", 1, byImage, status))}
+		got := brief(run(t, []preconditions.Check{checkNamed(t, "KernelModules")}, input(r, clusterVersion("4.18.5@A"), target)).Results[0])
+		checktest.Equal(t, done, got, "%s", name)
+	}
 }

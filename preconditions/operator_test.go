@@ -2,6 +2,7 @@ package preconditions_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/Masterminds/semver/v3"
@@ -14,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // operatorCase runs one check of the operator on one ClusterVersion.
@@ -269,4 +271,201 @@ func TestTargetVersion(t *testing.T) {
 	if got := run(t, preconditions.Operator()[1:2], in).Results[0].State; got != preconditions.Failed {
 		t.Error(got)
 	}
+}
+
+// checkNamed returns a check of the documentation.
+func checkNamed(t testing.TB, name string, o ...rules.Options) preconditions.Check {
+	t.Helper()
+	for _, c := range rules.Default(append(o, rules.Options{})[0]) {
+		if c.Name() == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %s", name)
+	return nil
+}
+
+// The remedy of the operator's own check names what is offered on the way, and the offer
+// that comes nearest.
+func TestRecommendedRemedy(t *testing.T) {
+	recommendedIs := func(status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: "Recommended", Status: status, Reason: reason, Message: "m"}
+	}
+	retrieved := cond("RetrievedUpdates", "True", "", "")
+	const none = "Prefer a recommended update; there is none now"
+	for _, tt := range []struct {
+		name, target string
+		edits        []cvEdit
+		remedy       string // empty: nothing is found
+	}{
+		{name: "recommended", target: "4.18.6", edits: []cvEdit{available("4.18.6")}},
+		{name: "recommended by its condition", target: "4.18.6", edits: []cvEdit{conditional("4.18.6", recommendedIs("True", ""))}},
+		{name: "at risk", target: "4.19.2", edits: []cvEdit{available("4.18.6", "4.19.1", "4.19.3", "4.19.4", "4.20.1"), conditional("4.19.2", recommendedIs("False", "DiskFull")), conditional("4.18.7", recommendedIs("False", "R")), conditional("4.18.8", recommendedIs("Unknown", "U")), conditional("4.18.9")},
+			remedy: "Prefer 4.19.1, the nearest recommended update. On the way: 4.18.6 (recommended), 4.18.7 (not recommended: R), 4.18.8 (not known to be recommended: U), 4.18.9 (not known to be recommended: no condition says so), 4.19.1 (recommended)"},
+		{name: "the next above in the minor", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.6", "4.19.3", "4.19.4")}, remedy: "Prefer 4.19.3, the nearest recommended update. On the way: 4.18.6 (recommended)"},
+		{name: "the greatest below", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.6", "4.18.7", "4.20.1")}, remedy: "Prefer 4.18.7, the nearest recommended update. On the way: 4.18.6 (recommended), 4.18.7 (recommended)"},
+		{name: "the least above", target: "4.19.2", edits: []cvEdit{retrieved, available("4.20.2", "4.20.1")}, remedy: "Prefer 4.20.1, the nearest recommended update"},
+		{name: "10 is above 9", target: "4.18.11", edits: []cvEdit{retrieved, available("4.18.9", "4.18.10")}, remedy: "Prefer 4.18.10, the nearest recommended update. On the way: 4.18.9 (recommended), 4.18.10 (recommended)"},
+		{name: "not what the cluster has left behind", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.4", "4.18.5")}, remedy: none},
+		{name: "offers that are no versions", target: "4.19.2", edits: []cvEdit{retrieved, available("", "x", "4.18")}, remedy: none},
+		{name: "no channel", target: "4.19.2", edits: []cvEdit{channel("")}, remedy: none},
+		{name: "target is not a version", target: "x", edits: []cvEdit{available("4.18.6")}, remedy: "Prefer 4.18.6, the nearest recommended update"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cv := clusterVersion("4.18.5@A", tt.edits...)
+			result, _ := run(t, preconditions.Operator(), input(reader(t, cv), cv, tt.target)).Result("ClusterVersionRecommendedUpdate")
+			var remedies []string
+			for _, f := range result.Findings {
+				remedies = append(remedies, f.Remedy)
+			}
+			checktest.Equal(t, tt.remedy, strings.Join(remedies, "; "), "remedy")
+		})
+	}
+}
+
+func TestBootLoader(t *testing.T) {
+	runCases(t, checkNamed(t, "BootLoader"), []checkCase{
+		{name: "4.4", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.4.9@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.4.9, so bootupd may not manage the boot loader of its nodes"},
+		{name: "4.1", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.1.0@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.1.0, so bootupd may not manage the boot loader of its nodes"},
+		{name: "4.5", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.5.0-rc.1@Z C")), want: "Passed"},
+		{name: "5.0", cv: clusterVersion("5.0.1@A", history("5.0.1@A C")), want: "Passed"},
+		{name: "older entry in the middle", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.4.0@Y P", "4.6.1@Z C")), want: "Passed"},
+		{name: "no history", cv: clusterVersion("4.18.5@A"), want: "Passed"},
+		{name: "not a version", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "@Z C")), want: `Unknown
+Warning UnknownError: the oldest version of the history, "": Version string empty`},
+		{name: "forbidden", fail: map[string]error{"ClusterVersion": noKind("ClusterVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+	})
+}
+
+func TestReleasePrevious(t *testing.T) {
+	const refused = "Failed\nBlocking ReleaseNotApplicable: "
+	runCases(t, checkNamed(t, "ReleasePrevious"), []checkCase{
+		{name: "listed", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4", "4.18.5"), want: "Passed"},
+		{name: "listed by precedence", cv: clusterVersion("4.18.5+x@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.5+y"), want: "Passed"},
+		{name: "not listed", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4", "4.18.3"), want: refused + "release 4.18.6 lists 2 previous versions and 4.18.5 is not among them"},
+		{name: "not listed, minor", cv: clusterVersion("4.18.5@A"), target: "4.19.6@B", payload: payload("4.19.6", "4.18.4"), want: refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "not listed, major", cv: clusterVersion("4.22.5@A"), target: "5.0.6@B", payload: payload("5.0.6", "4.18.4"), want: refused + "release 5.0.6 lists 1 previous versions and 4.22.5 is not among them"},
+		{name: "empty list", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists no previous versions"},
+		{name: "rollback", cv: clusterVersion("4.18.5@A"), target: "4.18.4@B", payload: payload("4.18.4", "4.18.3"), want: "NotApplicable"},
+		{name: "same version", cv: clusterVersion("4.18.5@A"), target: "4.18.5@B", payload: payload("4.18.5", "4.18.3"), want: "NotApplicable"},
+		{name: "no payload", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", want: "Unknown\nWarning NoSource: no source given for TargetPayload"},
+		{name: "offered", cv: clusterVersion("4.18.5@A", available("4.18.6@B")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "offered conditionally", cv: clusterVersion("4.18.5@A", conditional("4.18.6")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "another image is offered", cv: clusterVersion("4.18.5@A", available("4.18.6@C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "retarget: completed version is listed", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.18.4, the version that the update in progress started from, but not 4.18.5"},
+		{name: "retarget of a minor update within the new minor", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.17.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.17.4, the version that the update in progress started from, but not 4.18.5"},
+		{name: "retarget to another minor", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), target: "4.19.6@B", payload: payload("4.19.6", "4.17.4"), want: refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "completed long ago", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.18.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
+	})
+	runCases(t, preconditions.AllowUnlisted(), []checkCase{
+		{name: "hotfix", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions; unlisted versions are allowed"},
+	})
+	cv := clusterVersion("4.18.5@A")
+	broken := reader(t).failing("ClusterVersion", errors.New("boom"))
+	// Where the release lists the version nothing else matters.
+	in := input(broken, cv, "4.18.6@B")
+	in.TargetPayload = payload("4.18.6", "4.18.5")
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Passed" {
+		t.Error(got)
+	}
+	// A Transition that knows of no current version: that of the cluster counts.
+	for _, tt := range []struct {
+		objects []any
+		want    string
+	}{
+		{[]any{clusterVersion("4.18.4+x@A")}, "Passed"},
+		{[]any{clusterVersion("4.18.3@A")}, refused + "release 4.18.6 lists 1 previous versions and 4.18.3 is not among them"},
+		{[]any{clusterVersion("@A")}, "Unknown\nWarning UnknownError: the cluster does not say what version it runs"},
+		{nil, "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+	} {
+		in = &preconditions.Input{Reader: reader(t, tt.objects...), TargetPayload: payload("4.18.6", "4.18.4")}
+		checktest.Same(t, tt.want, text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]))
+	}
+	in = input(broken, cv, "4.18.6@B")
+	in.TargetPayload = payload("4.18.6", "4.18.4")
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
+		t.Error(got)
+	}
+}
+
+func TestReleaseNewer(t *testing.T) {
+	runCases(t, checkNamed(t, "ReleaseNewer"), []checkCase{
+		{name: "another image", target: "4.18.5@B", want: "Failed\nWarning SameVersionOtherImage: release 4.18.5 is the version that the cluster runs, but of another image: B instead of A"},
+		{name: "the same image", target: "4.18.5@A", want: "Passed"},
+		{name: "image not known", current: "4.18.5", target: "4.18.5@B", want: "Passed"},
+		{name: "to several architectures", target: "4.18.5@B", arch: configv1.ClusterVersionArchitectureMulti, want: "NotApplicable"},
+		{name: "newer", target: "4.18.6@B", want: "NotApplicable"},
+		{name: "older", target: "4.18.4@B", want: "NotApplicable"},
+	})
+}
+
+func TestSets(t *testing.T) {
+	for name, tt := range map[string]struct {
+		checks []preconditions.Check
+		first  string
+		last   string
+		least  int
+	}{
+		"Operator": {preconditions.Operator(), "ClusterVersionRollback", "ClusterVersionRecommendedUpdate", 4},
+		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "MultiArch", 8},
+		"Default":  {rules.Default(rules.Options{}), "ClusterVersionRollback", "BootLoader", 39},
+	} {
+		if len(tt.checks) < tt.least || tt.checks[0].Name() != tt.first || tt.last != "" && tt.checks[len(tt.checks)-1].Name() != tt.last {
+			t.Errorf("%s: %d checks", name, len(tt.checks))
+		}
+		if _, err := preconditions.Run(t.Context(), tt.checks, nil, preconditions.Options{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNewTransition(t *testing.T) {
+	const multi = configv1.ClusterVersionArchitectureMulti
+	for _, tt := range []struct {
+		current  string
+		fromArch configv1.ClusterVersionArchitecture
+		target   string
+		arch     configv1.ClusterVersionArchitecture
+		want     preconditions.Kind
+	}{
+		{"4.18.5", "", "4.18.6", "", preconditions.Patch},
+		{"4.18.5-rc.1", "", "4.18.5", "", preconditions.Patch},
+		{"4.18.5", "", "4.19.0-rc.1", "", preconditions.Minor},
+		{"4.18.5", "", "5.18.6", "", preconditions.Major},
+		{"5.0.1", "", "4.20.6", "", preconditions.Rollback},
+		{"4.18.5", "", "4.18.4", "", preconditions.Rollback},
+		{"4.18.5", "", "4.18.5", "", preconditions.Same},
+		{"4.18.5+a", "", "4.18.5+b", "", preconditions.Same},
+		{"4.18.5", "", "4.18.5", multi, preconditions.Multi},
+		{"4.18.5", multi, "4.18.5", multi, preconditions.Same},
+		{"4.18.5", multi, "4.18.5", "amd64", preconditions.Same},
+		{"4.18.5", "", "4.19.1", multi, preconditions.Minor},
+		{"4.18", "", "4.18.5", "", ""},
+		{"4.18.5", "", "", "", ""},
+	} {
+		cv := clusterVersion(tt.current+"@A", history(tt.current+"@A P", "4.17.1@B C", "4.16.1@C C"))
+		cv.Status.Desired.Architecture = tt.fromArch
+		tr := preconditions.NewTransition(cv, configv1.Release{Version: tt.target, Image: "T", Architecture: tt.arch}, true, preconditions.Canary)
+		checktest.Equal(t, tt.want, tr.Kind, "%s %s to %s %s", tt.current, tt.fromArch, tt.target, tt.arch)
+		if tr.CurrentImage != "A" || tr.TargetImage != "T" || !tr.Force || tr.Plan != preconditions.Canary || tr.Completed.String() != "4.17.1" {
+			t.Errorf("%+v", tr)
+		}
+	}
+	if tr := preconditions.NewTransition(nil, configv1.Release{Version: "4.18.5"}, false, 0); tr.Kind != "" || tr.Current != nil || tr.Target == nil {
+		t.Errorf("%+v", tr)
+	}
+	if tr := preconditions.NewTransition(clusterVersion("4.18.5", history("4.18.5 P")), configv1.Release{}, false, 0); tr.Completed != nil {
+		t.Errorf("%+v", tr)
+	}
+}
+
+func TestSkipsMinors(t *testing.T) {
+	runCases(t, checkNamed(t, "SkipsMinors"), []checkCase{
+		{name: "the last minor version of 4", current: "4.22.5", target: "5.0.1@B", want: "Passed"},
+		{name: "beside 5.0", current: "4.23.1", target: "5.0.1@B", want: "Passed"},
+		{name: "one before", current: "4.21.5", target: "5.0.1@B", want: "Failed\nWarning MinorVersionsSkipped: 5.0 is 2 minor versions after 4.21, and updates lead from one minor version to the next"},
+		{name: "long before", current: "4.18.5", target: "5.0.0-rc.1@B", want: "Failed\nWarning MinorVersionsSkipped: 5.0 is 5 minor versions after 4.18, and updates lead from one minor version to the next"},
+		{name: "within a major version", current: "4.18.5", target: "4.20.1@B", want: "NotApplicable"},
+		{name: "back", current: "5.0.1", target: "4.18.5@B", want: "NotApplicable"},
+	})
 }

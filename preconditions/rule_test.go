@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -200,5 +203,132 @@ func TestRuleIsConstant(t *testing.T) {
 		if diff := cmp.Diff(0, len(slices.DeleteFunc(slices.Clone(checkNamed(t, c.Name()).(preconditions.Described).Rule().Reads), func(k gvk) bool { return k.Kind != "Changed" }))); diff != "" {
 			t.Errorf("%s: the rule of one check changes another's", c.Name())
 		}
+	}
+}
+
+func pool(name string, paused bool, degraded ...mcfgv1.MachineConfigPoolConditionType) *mcfgv1.MachineConfigPool {
+	p := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Spec.Paused = paused
+	for _, t := range []mcfgv1.MachineConfigPoolConditionType{mcfgv1.MachineConfigPoolUpdated, mcfgv1.MachineConfigPoolDegraded} {
+		if !slices.Contains(degraded, t) {
+			p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionFalse})
+		}
+	}
+	for _, t := range degraded {
+		p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionTrue, Message: "why"})
+	}
+	return p
+}
+
+func featureGate(set string) *configv1.FeatureGate {
+	g := &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	g.Spec.FeatureSet = configv1.FeatureSet(set)
+	return g
+}
+
+// brief renders a result without the remedies.
+func brief(r preconditions.Result) string {
+	lines := []string{string(r.State)}
+	for _, f := range r.Findings {
+		message := f.Message
+		if f.Remedy != "" {
+			message = strings.TrimSuffix(message, ". "+f.Remedy)
+		}
+		lines = append(lines, f.Severity.String()+" "+f.Reason+": "+message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestDocumented(t *testing.T) {
+	good := []configv1.ClusterOperatorStatusCondition{coCond("Available", "True", "", ""), coCond("Degraded", "False", "", "")}
+	down := clusterOperator("down", coCond("Available", "False", "R", "m"), coCond("Degraded", "False", "", ""))
+	unknown := clusterOperator("dns", coCond("Available", "True", "", ""), coCond("Degraded", "Unknown", "", ""))
+	bare := clusterOperator("bare")
+	held := clusterOperator("held", append([]configv1.ClusterOperatorStatusCondition{coCond("Upgradeable", "False", "H", "h")}, good...)...)
+	const gateText = "Gate ack-4.18-x is open: read"
+	runCases(t, nil, []checkCase{
+		{check: "PoolsPaused", name: "none", objects: []any{pool("master", false), pool("worker", false)}, want: "Passed"},
+		{check: "PoolsPaused", name: "control plane", objects: []any{pool("master", true)}, target: "4.18.6@T", want: "Failed\nBlocking ControlPlanePoolPaused: The pool of the control plane is paused, its nodes would not be updated: master"},
+		{check: "PoolsPaused", name: "others", objects: []any{pool("worker", true), pool("infra", true)}, want: "Failed\nWarning PoolPaused: Pools are paused, their nodes are not updated until they are unpaused: infra, worker"},
+		{check: "PoolsPaused", name: "canary", objects: []any{pool("worker", true)}, plan: preconditions.Canary, want: "Passed\nInfo PoolPaused: Pools are paused, as a canary update wants it: worker"},
+		{check: "PoolsPaused", name: "canary does not excuse the control plane", objects: []any{pool("master", true)}, plan: preconditions.Canary, want: "Failed\nBlocking ControlPlanePoolPaused: The pool of the control plane is paused, its nodes would not be updated: master"},
+		{check: "PoolsPaused", name: "control plane only, to even", objects: []any{pool("worker", true)}, target: "4.20.1@T", plan: preconditions.ControlPlaneOnly, want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
+		{check: "PoolsPaused", name: "control plane only, to odd", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly, planTarget: "4.19.1", want: "Failed\nWarning PoolPaused: Pools are paused for a control-plane-only update, but 4.19, where it ends, is not a minor version with extended update support: worker"},
+		{check: "PoolsPaused", name: "control plane only, first hop", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly, planTarget: "4.20.1", want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
+		{check: "PoolsPaused", name: "control plane only, first hop, its end not known", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly,
+			want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it, which goes on from here to a minor version with extended update support: worker"},
+		{check: "PoolsPaused", name: "control plane only, to 5.2 over 5.0", cv: clusterVersion("4.22.5@A"), objects: []any{pool("worker", true)}, target: "5.0.1@T", plan: preconditions.ControlPlaneOnly, planTarget: "5.2.0", want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
+		{check: "PoolsPaused", name: "control plane only, to 5.4", cv: clusterVersion("5.2.5@A"), objects: []any{pool("worker", true)}, target: "5.3.1@T", plan: preconditions.ControlPlaneOnly, planTarget: "5.4.0",
+			want: "Failed\nWarning PoolPaused: Pools are paused for a control-plane-only update, but 5.4, where it ends, is not a minor version with extended update support: worker"},
+		{check: "PoolsPaused", name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
+
+		{check: "PoolsDegraded", name: "none", objects: []any{pool("master", false)}, want: "Passed"},
+		{check: "PoolsDegraded", name: "minor", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded), pool("infra", false, mcfgv1.MachineConfigPoolRenderDegraded)}, want: "Failed\nBlocking DegradedPool: Machine config pools are degraded: infra (RenderDegraded: why), worker (NodeDegraded: why)"},
+		{check: "PoolsDegraded", name: "major", objects: []any{pool("master", false, mcfgv1.MachineConfigPoolDegraded)}, target: "5.0.1@T", want: "Failed\nBlocking DegradedPool: Machine config pools are degraded: master (Degraded: why)"},
+		{check: "PoolsDegraded", name: "rollback", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded)}, target: "4.18.4@T", want: "Failed\nWarning DegradedPool: Machine config pools are degraded: worker (NodeDegraded: why)"},
+		{check: "PoolsDegraded", name: "patch", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded)}, target: "4.18.6@T", want: "Failed\nWarning DegradedPool: Machine config pools are degraded: worker (NodeDegraded: why)"},
+
+		{check: "ClusterOperators", name: "good", objects: []any{clusterOperator("a", good...)}, want: "Passed"},
+		{check: "ClusterOperators", name: "minor", objects: []any{clusterOperator("a", good...), unknown, down, bare, held},
+			want: "Failed\nBlocking ClusterOperatorNotAvailable: Cluster operators are not available: bare (no condition Available), down (Available=False R: m)\n" +
+				"Blocking ClusterOperatorDegraded: Cluster operators are degraded: bare (no condition Degraded), dns (Degraded=Unknown)\n" +
+				"Blocking ClusterOperatorNotUpgradeable: Cluster operators must not be updated to another minor version: held (Upgradeable=False H: h)"},
+		{check: "ClusterOperators", name: "patch", objects: []any{down, held}, target: "4.18.6@T", want: "Failed\nWarning ClusterOperatorNotAvailable: Cluster operators are not available: down (Available=False R: m)"},
+		{check: "ClusterOperators", name: "multi", objects: []any{down, held}, target: "4.18.5@T", arch: "Multi", want: "Failed\nBlocking ClusterOperatorNotAvailable: Cluster operators are not available: down (Available=False R: m)"},
+
+		{check: "AdminAcks", name: "open", objects: []any{gates(map[string]string{"ack-4.18-x": "read", "ack-4.17-x": "old"}), acks(nil)}, want: "Failed\nBlocking AdminAckRequired: " + gateText},
+		{check: "AdminAcks", name: "acknowledged", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(map[string]string{"ack-4.18-x": "true"})}, want: "Passed"},
+		{check: "AdminAcks", name: "patch", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(nil)}, target: "4.18.6@T", want: "NotApplicable"},
+		{check: "AdminAcks", name: "two gates, one without text", objects: []any{gates(map[string]string{"ack-4.18-y": "", "ack-4.18-x": "read"}), acks(map[string]string{"ack-4.18-y": "true"})},
+			want: "Failed\nBlocking AdminAckRequired: " + gateText + "\nBlocking AdminAckRequired: Gate ack-4.18-y is open: admin-gates configmap gate ack-4.18-y must contain a non-empty value"},
+		{check: "AdminAcks", name: "rollback", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(nil)}, target: "4.17.6@T", want: "NotApplicable"},
+		{check: "AdminAcks", name: "no ConfigMap", want: `Unknown` + "\n" + `Warning UnknownError: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: configmap "admin-gates" not found`},
+		{check: "AdminAcks", name: "current is not a version", cv: clusterVersion("4.18@A"), want: `Unknown` + "\n" + `Warning UnknownError: current version "4.18": No Major.Minor.Patch elements found`},
+
+		{check: "VersionOverrides", name: "none", cv: clusterVersion("4.18.5@A", override(false)), want: "Passed"},
+		{check: "VersionOverrides", name: "minor", cv: clusterVersion("4.18.5@A", override(true)), want: "Failed\nBlocking ClusterVersionOverridesSet: Overrides keep resources from being updated: version (Deployment ns/n)"},
+		{check: "VersionOverrides", name: "patch", cv: clusterVersion("4.18.5@A", override(true)), target: "4.18.6@T", want: "Failed\nWarning ClusterVersionOverridesSet: Overrides keep resources from being updated: version (Deployment ns/n)"},
+		{check: "VersionOverrides", name: "sorted", cv: clusterVersion("4.18.5@A", override(true), func(cv *configv1.ClusterVersion) {
+			cv.Spec.Overrides = append(cv.Spec.Overrides, configv1.ComponentOverride{Kind: "ClusterRole", Name: "z", Unmanaged: true})
+		}), want: "Failed\nBlocking ClusterVersionOverridesSet: Overrides keep resources from being updated: version (ClusterRole z), version (Deployment ns/n)"},
+		{check: "VersionOverrides", name: "absent", fail: map[string]error{"ClusterVersion": noKind("ClusterVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+
+		{check: "Channel", name: "good", cv: clusterVersion("4.18.5@A", channel("eus-4.20")), want: "Passed"},
+		{check: "Channel", name: "none", cv: clusterVersion("4.18.5@A", channel("")), want: "Passed\nInfo NoChannel: No channel is set, so no updates are retrieved"},
+		{check: "Channel", name: "candidate, behind, unknown version", cv: clusterVersion("4.18.5@A", channel("candidate-4.18"), cond("RetrievedUpdates", "False", "VersionNotFound", "")),
+			want: "Failed\nWarning UnsupportedChannel: Releases of channel candidate-4.18 are not supported unless they are in another channel too\n" +
+				"Warning ChannelBehindTarget: Channel candidate-4.18 has no releases of 4.19\nWarning VersionNotFound: The current version 4.18.5 is not in channel candidate-4.18"},
+		{check: "Channel", name: "minors are numbers", cv: clusterVersion("4.8.5@A", channel("stable-4.9")), target: "4.10.1@T", want: "Failed\nWarning ChannelBehindTarget: Channel stable-4.9 has no releases of 4.10"},
+		{check: "Channel", name: "the version follows the last hyphen", cv: clusterVersion("4.18.5@A", channel("my-stable-4.18")), want: "Failed\nWarning ChannelBehindTarget: Channel my-stable-4.18 has no releases of 4.19"},
+		{check: "Channel", name: "without a minor", cv: clusterVersion("4.18.5@A", channel("stable-scos-4")), want: "Passed"},
+		{check: "Channel", name: "majors are compared", cv: clusterVersion("4.22.5@A", channel("stable-4.22")), target: "5.0.1@T", want: "Failed\nWarning ChannelBehindTarget: Channel stable-4.22 has no releases of 5.0"},
+		{check: "Channel", name: "other faults of retrieval", cv: clusterVersion("4.18.5@A", channel("stable-4.19"), cond("RetrievedUpdates", "False", "RemoteFailed", "")), want: "Passed"},
+		{check: "Channel", name: "of our own", cv: clusterVersion("4.18.5@A", channel("internal")), want: "Passed"},
+
+		{check: "FeatureSet", name: "default", objects: []any{featureGate("")}, want: "Passed"},
+		{check: "FeatureSet", name: "absent", want: "Passed"},
+		{check: "FeatureSet", name: "minor", objects: []any{featureGate("TechPreviewNoUpgrade")}, want: "Failed\nBlocking FeatureSetNoUpgrade: Feature set TechPreviewNoUpgrade prevents updates to other minor versions"},
+		{check: "FeatureSet", name: "patch", objects: []any{featureGate("CustomNoUpgrade")}, target: "4.18.6@T", want: "Failed\nWarning FeatureSetNoUpgrade: Feature set CustomNoUpgrade prevents updates to other minor versions"},
+		{check: "FeatureSet", name: "no kind", fail: map[string]error{"FeatureGate": noKind("FeatureGate")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no FeatureGates"},
+		{check: "FeatureSet", name: "development", objects: []any{featureGate("DevPreviewNoUpgrade")}, want: "Failed\nBlocking FeatureSetNoUpgrade: Feature set DevPreviewNoUpgrade prevents updates to other minor versions"},
+
+		{check: "UpdateInProgress", name: "settled", cv: clusterVersion("4.18.5@A", history("4.18.5@A C"), cond("Progressing", "False", "", "")), want: "Passed"},
+		{check: "UpdateInProgress", name: "partial", cv: clusterVersion("4.18.5@A", history("4.18.5@A P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "progressing", cv: clusterVersion("4.18.5@A", history("4.18.5@A C"), cond("Progressing", "True", "", "")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "partial, patch", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "image of an older entry", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.19.1@T P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "images are not known", cv: clusterVersion("4.18.5", history("4.18.5 P")), target: "4.19.1", want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "to the target itself", cv: clusterVersion("4.18.5@A", history("4.19.1@T P")), want: "Passed"},
+	})
+}
+
+// TestGateMessage: the whole of it, with the command that acknowledges.
+func TestGateMessage(t *testing.T) {
+	cv := clusterVersion("4.18.5@A")
+	r := reader(t, cv, gates(map[string]string{"ack-4.18-x": "APIs are removed."}), acks(nil))
+	result, _ := run(t, rules.Default(rules.Options{}), input(r, cv, "4.19.1@T")).Result("AdminAcks")
+	want := `Gate ack-4.18-x is open: APIs are removed. Then acknowledge with: oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.18-x":"true"}}' --type=merge`
+	if len(result.Findings) != 1 || result.Findings[0].Message != want {
+		t.Errorf("%+v", result.Findings)
 	}
 }

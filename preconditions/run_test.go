@@ -142,7 +142,7 @@ func TestRunReadsOnce(t *testing.T) {
 	for _, s := range report.Seen {
 		seen = append(seen, s.GVK.Kind+"/"+s.Name+"@"+s.ResourceVersion)
 	}
-	checktest.Same(t, []string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen)
+	checktest.Same(t, []string{"ClusterOperator/a@3", "ClusterOperator/b@2", "ClusterVersion/version@1"}, seen)
 }
 
 // brokenReader answers Gets in ways that it must not.
@@ -358,7 +358,7 @@ func TestReportJSON(t *testing.T) {
 	want := `{"transition":{"current":"4.18.5","target":"4.19.1","completed":"4.18.5","currentImage":"A","targetImage":"B","kind":"Minor","plan":"Full"},"time":"2026-01-02T03:04:05Z",` +
 		`"results":[{"check":"Bad","state":"Failed","findings":[{"severity":"Blocking","reason":"B","message":"m","remedy":"r","objects":[{"apiVersion":"g/v1","kind":"K","namespace":"ns","name":"n","fieldPath":"spec.x","value":"1","note":"o"}],"source":"s"}]},` +
 		`{"check":"Lost","state":"Passed"},{"check":"Boom","state":"Unknown","findings":[{"severity":"Warning","reason":"UnknownError","message":"boom"}],"error":"boom"}],` +
-		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"7"}]}`
+		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"1"}]}`
 	checktest.Same(t, want, string(got))
 }
 

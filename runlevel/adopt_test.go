@@ -3,18 +3,24 @@ package runlevel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/objects"
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 const operatorManager = "cluster-version-operator"
@@ -40,38 +46,6 @@ func (w writtenAs) UpdateStatus(ctx context.Context, obj *unstructured.Unstructu
 	return w.API.UpdateStatus(ctx, obj, o)
 }
 
-// takeover is a cluster that changes hands.
-type takeover struct {
-	*calledCluster
-	tracker *Tracker
-}
-
-func newTakeover(t testing.TB, loaded ...string) *takeover {
-	return &takeover{newCalled(t, loaded...), NewTracker(nil)}
-}
-
-// operator makes a pass as the cluster-version operator does.
-func (c *takeover) operator(texts ...string) {
-	c.t.Helper()
-	c.run(Options{API: writtenAs{defaulting{c.Cluster}, operatorManager}, Mode: ApplyMerge}, texts...)
-}
-
-// ours makes a pass in the default mode, and returns its calls.
-func (c *takeover) ours(texts ...string) []string {
-	c.t.Helper()
-	return c.run(Options{API: c.calledCluster, Tracker: c.tracker}, texts...)
-}
-
-func (c *takeover) run(o Options, texts ...string) []string {
-	c.t.Helper()
-	o.Workers, o.Backoff, o.SkipChecks = 1, &Backoff{Steps: 1}, true
-	c.calls = nil
-	if _, err := Run(c.t.Context(), tasksOf(c.t, texts...), o); err != nil {
-		c.t.Fatal(err, causeOf(err))
-	}
-	return c.calls
-}
-
 // managers are the entries of an object's managedFields.
 func managers(u *unstructured.Unstructured) []string {
 	var out []string
@@ -94,8 +68,8 @@ const (
 func TestAdoption(t *testing.T) {
 	for _, manager := range []string{operatorManager, clusterapi.ManagerPayload} {
 		t.Run(manager, func(t *testing.T) {
-			c := newTakeover(t)
-			c.run(Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
+			c := newCalled(t)
+			c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
 			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
 			checktest.Get(c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			u := c.get(mounting)
@@ -130,7 +104,7 @@ func TestAdoptionCalls(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {x: "1"}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}, data: {x: "1"}}`,
 	}
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.operator(texts...)
 	want := []string{
 		"Apply ConfigMap ns/a", "Update ConfigMap ns/a", "Apply ConfigMap ns/a", // nothing is known yet
@@ -163,9 +137,9 @@ func TestAdoptNames(t *testing.T) {
 		{"who is named", "installer", []string{"installer"}, true},
 		{"others than are named", operatorManager, []string{"installer"}, false},
 	} {
-		c := newTakeover(t)
-		c.run(Options{API: writtenAs{c.calledCluster, tt.writer}, Mode: ApplyMerge}, before)
-		c.run(Options{API: c.calledCluster, Adopt: tt.adopt}, after)
+		c := newCalled(t)
+		c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), API: writtenAs{c, tt.writer}, Mode: ApplyMerge}, before)
+		c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), Adopt: tt.adopt}, after)
 		_, stays := dataOf(c.get(before))["old"]
 		if stays == tt.goes {
 			t.Errorf("%s: it stays: %t", tt.name, stays)
@@ -177,7 +151,7 @@ func TestAdoptNames(t *testing.T) {
 func TestAdoptionOfCreated(t *testing.T) {
 	create := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, data: {user: default}}`
 	normal := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {ours: x}}`
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.operator(create, normal)
 	c.ours(create, normal)
 	checktest.Same(t, map[string]string{"user": "default", "ours": "x"}, dataOf(c.get(normal)))
@@ -192,11 +166,11 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	text := func(annotation string) string {
 		return `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {` + annotation + `: x}}, spec: {}, status: {versions: [{name: operator, version: "1"}]}}`
 	}
-	c := newTakeover(t)
+	c := newCalled(t)
 	c.ours(definition)
 	operator := object(t, text("old"))
 	checktest.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
-	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
+	c.run(Options{SkipChecks: true, Tracker: NewTracker(nil), State: Reconciling}, text("new"))
 	u := c.get(text("old"))
 	checktest.Same(t, map[string]string{"new": "x"}, u.GetAnnotations())
 	if _, ok := u.Object["spec"]; !ok {
@@ -206,7 +180,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 
 // All fields of all versions are taken over, whatever manager wrote last.
 func TestAdoptionOfVersions(t *testing.T) {
-	c := newTakeover(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.io}, spec: {group: example.io, scope: Namespaced,
+	c := newCalled(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.io}, spec: {group: example.io, scope: Namespaced,
   names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}, versions: [
     {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}},
     {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}}]}}`)
@@ -240,9 +214,9 @@ func TestAdoptionRefused(t *testing.T) {
 		apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "d", nil),
 		apierrors.NewForbidden(things, "d", errors.New("no")),
 	} {
-		c := newTakeover(t)
+		c := newCalled(t)
 		c.operator(mounting)
-		_, got := Run(t.Context(), tasksOf(t, unmounted), Options{API: refusing{c.calledCluster, err}, Tracker: c.tracker, Backoff: &Backoff{Steps: 1}})
+		_, got := Run(t.Context(), tasksOf(t, unmounted), Options{API: refusing{c, err}, Tracker: c.tracker, Backoff: &Backoff{Steps: 1}})
 		if got == nil || !strings.Contains(causeOf(got), "adopting the fields of cluster-version-operator: ") || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, causeOf(got))
 		}
@@ -264,5 +238,108 @@ func TestAdoptionWatched(t *testing.T) {
 	got := checktest.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(got)); diff != "" || len(w.told()) > 0 {
 		t.Errorf("%s, told %v", diff, w.told())
+	}
+}
+
+// endsDifferently are the fields in which the modes end differently, with reasons:
+// what lies below the path of an object, in server-side apply or in merges.
+var endsDifferently = []struct{ object, path, suffix, reason string }{
+	{"Deployment openshift-cloud-controller-manager-operator/cluster-cloud-controller-manager-operator", "spec.template.spec.containers", ".hostPort",
+		"a merge gives each port of a pod on the host's network that number on the host, as servers did in templates until Kubernetes 1.28"},
+	{"Deployment openshift-cluster-machine-approver/machine-approver", "spec.template.spec.containers", ".hostPort", "likewise"},
+}
+
+// verbs counts the writes of a cluster by verb.
+type verbs struct {
+	*memory.Cluster
+	calls map[string]int
+}
+
+func (v verbs) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	v.calls["Apply"]++
+	return v.Cluster.Apply(ctx, obj, o)
+}
+
+func (v verbs) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	v.calls["Create"]++
+	return v.Cluster.Create(ctx, obj, o)
+}
+
+func (v verbs) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	v.calls["Update"]++
+	return v.Cluster.Update(ctx, obj, o)
+}
+
+// A cluster that the operator wrote comes to the same state in both modes.
+func TestTakeoverReal(t *testing.T) {
+	if testing.Short() || israce.Enabled {
+		t.Skip("updates a cluster of real size twice")
+	}
+	t.Parallel()
+	from, to := loadReal(t, "payload-4.17.30"), loadReal(t, "payload-4.18.15")
+	operator := memory.NewOpenShift(memory.Options{})
+	run := func(tasks []*manifest.Task, o Options) {
+		t.Helper()
+		o.Backoff, o.SkipChecks, o.Owner = &Backoff{Steps: 1}, true, &metav1.OwnerReference{Name: "version", UID: "uid"}
+		if _, err := Run(t.Context(), tasks, o); err != nil {
+			t.Fatalf("%s: %v", o.Mode, causeOf(err))
+		}
+	}
+	pass := func(p *manifest.Payload, o Options) {
+		t.Helper()
+		run(p.Tasks(), o)
+		o.State = Reconciling // when metadata of ClusterOperators is written
+		run(slices.DeleteFunc(slices.Clone(p.Tasks()), func(t *manifest.Task) bool { return t.Manifest.GVK().Kind != "ClusterOperator" }), o)
+	}
+	pass(from, Options{API: writtenAs{defaulting{operator}, operatorManager}, Mode: ApplyMerge})
+	calls := make(map[string]int) // of server-side apply
+	applied := memory.NewOpenShift(memory.Options{Base: operator})
+	merged := memory.NewOpenShift(memory.Options{Base: operator})
+	pass(to, Options{API: verbs{applied, calls}, Workers: 1})
+	pass(to, Options{API: defaulting{merged}, Mode: ApplyMerge})
+	if n := calls["Apply"] + calls["Create"]; calls["Update"] == 0 || calls["Update"] > n || n > len(to.Tasks()) {
+		t.Errorf("%v for %d tasks", calls, len(to.Tasks()))
+	}
+
+	met, compared := make([]bool, len(endsDifferently)), make(map[manifest.Identity]bool)
+	for _, task := range append(to.Tasks(), from.Tasks()...) {
+		m := task.Manifest
+		if compared[m.Identity()] {
+			continue
+		}
+		compared[m.Identity()] = true
+		get := func(c *memory.Cluster) *unstructured.Unstructured {
+			u, err := c.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
+			if err != nil {
+				return nil
+			}
+			return apiserver.Fill(objects.WithoutServerFields(u))
+		}
+		object := m.GVK().Kind + " " + shortName(clusterapi.KeyOf(m.Object()))
+		a, b := get(applied), get(merged)
+		if (a == nil) != (b == nil) {
+			t.Errorf("%s: it is there after server-side apply: %t, after merges: %t", object, a != nil, b != nil)
+		}
+		if a == nil || b == nil {
+			continue
+		}
+	fields:
+		for _, f := range clusterapi.Compare(a, b, nil) {
+			for i, e := range endsDifferently {
+				if e.object == object && strings.HasPrefix(f.Path, e.path) && strings.HasSuffix(f.Path, e.suffix) {
+					met[i] = true
+					continue fields
+				}
+			}
+			t.Errorf("%s: %s is %s after server-side apply, %s after merges", object, f.Path, fmt.Sprint(f.Old), fmt.Sprint(f.New))
+		}
+	}
+	if len(compared) < 800 {
+		t.Errorf("%d objects compared", len(compared))
+	}
+	for i, e := range endsDifferently {
+		if !met[i] {
+			t.Errorf("%s: no %s differs", e.object, e.suffix)
+		}
 	}
 }

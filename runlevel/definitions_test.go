@@ -1,7 +1,6 @@
 package runlevel
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // things is a definition of Things, whose spec has these fields in v1.
@@ -27,37 +25,7 @@ const (
 	thingOf   = `{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: x, b: x}}`
 )
 
-// defined makes passes over one cluster.
-type defined struct {
-	*calledCluster
-	tracker  *Tracker
-	warnings []string
-}
-
-func newDefined(t testing.TB, loaded ...string) *defined {
-	return &defined{calledCluster: newCalled(t, loaded...), tracker: NewTracker(nil)}
-}
-
-func (c *defined) pass(o Options, texts ...string) []string {
-	c.t.Helper()
-	var ms []*manifest.Manifest
-	for i, text := range texts {
-		ms = append(ms, newManifest(c.t, fmt.Sprintf("0000_10_a_%d.yaml", i), text))
-	}
-	c.calls, c.warnings = nil, nil
-	o.API, o.Tracker, o.Workers, o.Backoff = c.calledCluster, c.tracker, 1, &Backoff{Steps: 1}
-	o.Observe = func(e clusterapi.Event) {
-		if e.Type == EventWarning {
-			c.warnings = append(c.warnings, e.Message)
-		}
-	}
-	if _, err := Run(c.t.Context(), manifest.NewTasks(ms), o); err != nil {
-		c.t.Fatal(err, causeOf(err))
-	}
-	return c.calls
-}
-
-func (c *defined) spec(text string) any {
+func (c *calledCluster) spec(text string) any {
 	c.t.Helper()
 	return c.get(text).Object["spec"]
 }
@@ -66,17 +34,17 @@ func (c *defined) spec(text string) any {
 // tells; one that only the cluster's older definition lacks is.
 func TestDefinedByPayload(t *testing.T) {
 	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
-		c := newDefined(t)
-		c.pass(Options{Mode: mode}, things(oneField), thingOf)
+		c := newCalled(t)
+		c.run(Options{Mode: mode}, things(oneField), thingOf)
 		want := []string{`Filename: "0000_10_a_1.yaml" Group: "example.io" Kind: "Thing" Namespace: "ns" Name: "t": not applied, since the schema lacks them: spec.b`}
 		checktest.Same(t, want, c.warnings)
 		checktest.Same(t, any(map[string]any{"a": "x"}), c.spec(thingOf))
-		c.pass(Options{Mode: mode}, things(twoFields), thingOf) // an update brings the field
+		c.run(Options{Mode: mode}, things(twoFields), thingOf) // an update brings the field
 		if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" || len(c.warnings) > 0 {
 			t.Error(diff, c.warnings)
 		}
 		second := strings.NewReplacer("/v1", "/v2", "name: t,", "name: second,", "b: x", "second: x").Replace(thingOf)
-		c.pass(Options{Mode: mode}, things(oneField), second) // of a version with a schema of its own
+		c.run(Options{Mode: mode}, things(oneField), second) // of a version with a schema of its own
 		if diff := cmp.Diff(any(map[string]any{"a": "x", "second": "x"}), c.spec(second)); diff != "" || len(c.warnings) > 0 {
 			t.Error(diff, c.warnings)
 		}
@@ -99,9 +67,9 @@ func TestDefinedByCluster(t *testing.T) {
 		{"only created", things(oneField), []string{strings.Replace(things(twoFields), `metadata: {name: things.example.io, annotations: {}}`, only, 1)}, []string{"Get CustomResourceDefinition things.example.io"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newDefined(t, tt.cluster)
+			c := newCalled(t, tt.cluster)
 			texts := append(tt.payload, thingOf)
-			calls := c.pass(Options{}, texts...)
+			calls := c.run(Options{}, texts...)
 			if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], "the schema lacks them: spec.b") {
 				t.Errorf("%q", c.warnings)
 			}
@@ -115,14 +83,14 @@ func TestDefinedByCluster(t *testing.T) {
 				return out
 			}
 			checktest.Same(t, append(append([]string{"Apply Thing ns/t"}, tt.reads...), "Apply Thing ns/t"), of(calls))
-			if diff := cmp.Diff(append(tt.reads[:len(tt.reads):len(tt.reads)], "Apply Thing ns/t"), of(c.pass(Options{}, texts...))); diff != "" || len(c.warnings) > 0 {
+			if diff := cmp.Diff(append(tt.reads[:len(tt.reads):len(tt.reads)], "Apply Thing ns/t"), of(c.run(Options{}, texts...))); diff != "" || len(c.warnings) > 0 {
 				t.Error(diff, c.warnings)
 			}
 			// somebody updates the definition
 			u := c.get(tt.cluster)
 			u.Object["spec"] = object(t, strings.Replace(tt.cluster, oneField, twoFields, 1)).Object["spec"]
 			checktest.Get(c.Cluster.Update(t.Context(), u, clusterapi.UpdateOptions{}))(t)
-			c.pass(Options{}, texts...)
+			c.run(Options{}, texts...)
 			checktest.Same(t, any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf))
 		})
 	}
@@ -131,9 +99,9 @@ func TestDefinedByCluster(t *testing.T) {
 // While the cluster still has an older definition, what the payload's has is not left
 // out: the task is tried again.
 func TestDefinitionIsLate(t *testing.T) {
-	c := newDefined(t, things(oneField))
+	c := newCalled(t, things(oneField))
 	texts := []string{thingOf, things(twoFields)}
-	o := Options{API: c.calledCluster, Backoff: &Backoff{Steps: 1}, Workers: 1}
+	o := Options{API: c, Backoff: &Backoff{Steps: 1}, Workers: 1}
 	if _, err := Run(t.Context(), tasksOf(t, texts...), o); err == nil || !strings.Contains(causeOf(err), "spec.b") {
 		t.Errorf("%v", causeOf(err))
 	}
@@ -145,15 +113,15 @@ func TestDefinitionIsLate(t *testing.T) {
 // What is refused for another reason stays refused, and what several manifests of a
 // definition make together counts.
 func TestDefinedOddly(t *testing.T) {
-	c := newDefined(t, things(oneField))
+	c := newCalled(t, things(oneField))
 	wrong := `{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: 7}}`
-	_, err := Run(t.Context(), tasksOf(t, wrong), Options{API: c.calledCluster, Backoff: &Backoff{Steps: 1}})
+	_, err := Run(t.Context(), tasksOf(t, wrong), Options{API: c, Backoff: &Backoff{Steps: 1}})
 	if err == nil || !strings.Contains(causeOf(err), "spec.a") {
 		t.Errorf("%v", causeOf(err))
 	}
-	c = newDefined(t)
+	c = newCalled(t)
 	annotated := strings.Replace(things(oneField), "annotations: {}", "annotations: {more: x}", 1)
-	c.pass(Options{}, things(oneField), annotated, thingOf)
+	c.run(Options{}, things(oneField), annotated, thingOf)
 	if len(c.warnings) == 0 || !strings.HasSuffix(c.warnings[len(c.warnings)-1], "the schema lacks them: spec.b") {
 		t.Errorf("%q", c.warnings)
 	}

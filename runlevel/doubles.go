@@ -74,7 +74,7 @@ func isStatement(m *manifest.Manifest) bool {
 }
 
 // applyOnce applies the manifest of a task, or all those of its object, unless
-// that has happened in this pass. It returns the object as stored; where it
+// that has happened in this pass. It returns the object as stored; if it
 // was applied before and look is false, nil.
 func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*clusterapi.Object, error) {
 	if shown, err := a.inPlace(ctx, t); shown != nil || err != nil {

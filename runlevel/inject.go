@@ -1,6 +1,7 @@
 package runlevel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -95,12 +96,8 @@ func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructu
 	if err != nil {
 		return fmt.Errorf("Infrastructure cluster: status.apiServerInternalURI: %w", redact.Error(err))
 	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
 	_, err = setEnv(obj, "cluster-version-operator", []envVar{
-		{"KUBERNETES_SERVICE_HOST", u.Hostname()}, {"KUBERNETES_SERVICE_PORT", port},
+		{"KUBERNETES_SERVICE_HOST", u.Hostname()}, {"KUBERNETES_SERVICE_PORT", cmp.Or(u.Port(), "443")},
 	})
 	return err
 }

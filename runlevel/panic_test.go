@@ -88,7 +88,7 @@ func TestPanicInApplier(t *testing.T) {
 	}
 }
 
-// A panic is found at the task, also where it happens in the precreation that
+// A panic is found at the task, also if it happens in the precreation that
 // comes before the node's other tasks.
 func TestPanicInPrecreation(t *testing.T) {
 	texts := []string{

@@ -1,6 +1,7 @@
 package runlevel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	}
 	p := &Pass{
 		state: o.State, attempt: max(o.Attempt, 0), stay: o.Stay, filter: o.Filter,
-		clock: o.Clock, tracker: o.Tracker, applier: o.Applier, log: o.Logger, stepped: o.Stepped,
+		clock: o.Clock, tracker: o.Tracker, applier: o.Applier, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), stepped: o.Stepped,
 		nodes: make(map[int]*node),
 	}
 	switch p.state {
@@ -102,9 +103,6 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	}
 	if p.tracker == nil {
 		p.tracker = NewTracker(p.clock)
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.journal = newJournal(o.Observe, p.clock, tasks)
 	if p.applier == nil {

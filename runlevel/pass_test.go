@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -410,5 +412,134 @@ func TestEventJSON(t *testing.T) {
 		`"wait":{"operator":"etcd","available":"True","undone":["operator to v2"]}}}`
 	if data, err := json.Marshal(e); err != nil || string(data) != want {
 		t.Errorf("JSON %s\nwant %s, %v", data, want, err)
+	}
+}
+
+// A task that stalled has all its attempts again when its node goes on, as in a
+// new pass.
+func TestStalledTaskHasItsAttemptsAgain(t *testing.T) {
+	const a = "0000_10_a_1.yaml"
+	s := newScripted(t, Options{Stay: true}, a)
+	s.script.fail[a] = errors.New("not yet")
+	node := s.pass.Keys()[0]
+	for range 3 {
+		res := s.look(t, node, 0)
+		if want := passStart.Add(10 * time.Second); !res.At.Equal(want) || s.settled {
+			t.Fatalf("after the first attempt: %+v, want a wait until %s", res, want)
+		}
+		if res = s.look(t, node, 10*time.Second); !s.settled || !res.At.IsZero() {
+			t.Fatalf("after the second attempt: %+v, want it stalled", res)
+		}
+		s.pass.Resume()
+	}
+	checktest.SameIn(t, "applied", strings.TrimSpace(strings.Repeat(a+" ", 6)), s.script.taken())
+}
+
+// A node that stalls tells what its task waits for when that is new: for an
+// operator as Waiting, for anything else as TaskRetry. It ends once.
+func TestStalledNodeTellsWhatIsNew(t *testing.T) {
+	const a = "0000_10_a_1.yaml"
+	s := newScripted(t, Options{Stay: true}, a)
+	waits := func(text string) error {
+		return &TaskError{Effect: EffectNone, Message: text, Wait: &Wait{Operator: "a"}}
+	}
+	node := s.pass.Keys()[0]
+	var got []string
+	for _, err := range []error{waits("one"), waits("one"), waits("two"), fatal("three"), nil} {
+		s.events = nil
+		s.script.fail[a] = err
+		s.pass.Resume()
+		s.look(t, node, 0)
+		got = append(got, strings.Join(s.events, " "))
+	}
+	checktest.SameIn(t, "events", []string{"NodeStarted TaskStarted Waiting", "", "Waiting", "TaskRetry", "TaskDone NodeDone"}, got)
+}
+
+// An attempt that fails otherwise than by the end of the context is a failure,
+// though the context has ended meanwhile.
+func TestFailureWhileTheContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return errors.New("refused") }}
+		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		te, ok := errors.AsType[*TaskError](err)
+		if !ok || te.Err.Error() != "refused" || res.Failure != err || len(r.log) != 1 {
+			t.Errorf("error %v after %d attempts", err, len(r.log))
+		}
+	})
+}
+
+// What is only told stops neither its node nor what depends on it, counts as done,
+// and comes in the order of the tasks, whatever the order of the pass.
+func TestReportGoesOn(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
+	for _, state := range []State{Initializing, Updating, Reconciling} {
+		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
+			return &TaskError{Effect: EffectReport, Message: t.Manifest.Identity().Name}
+		}}
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: state, Workers: 1})
+		if err != nil || res.Done != len(files) || len(r.log) != len(files) {
+			t.Errorf("%s: %d done, %d applied, error %v", state, res.Done, len(r.log), err)
+		}
+		te, _ := errors.AsType[*TaskError](res.Report)
+		if te == nil {
+			t.Fatalf("%s: report %v", state, res.Report)
+		}
+		var got []string
+		for _, m := range te.Members {
+			got = append(got, m.Error())
+		}
+		if diff := cmp.Diff(files, got); diff != "" {
+			t.Errorf("%s: %s", state, diff)
+		}
+	}
+}
+
+// A pass with a failure and with what is only told has both.
+func TestReportBesideAFailure(t *testing.T) {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
+		if t.Index == 1 {
+			return &TaskError{Effect: EffectReport, Message: "told"}
+		}
+		return fatal("broken")
+	}}
+	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_a_3"), Options{Applier: r})
+	if err == nil || err.Error() != "broken" || res.Report == nil || res.Report.Error() != "told" || res.Done != 1 || len(r.log) != 2 {
+		t.Errorf("%+v, error %v, applied %v", res, err, r.log)
+	}
+}
+
+// Events count the attempts that failed, in all tasks of a pass together, final
+// ones too; creating a ClusterOperator ahead is none.
+func TestEventsCountFailedAttempts(t *testing.T) {
+	left := map[string][]error{
+		"pre c": {errors.New("ahead")},
+		"a":     {errors.New("one"), errors.New("two")},
+		"b":     {&TaskError{Effect: EffectReport, Message: "told"}},
+		"c":     {errors.New("one"), fatal("final")},
+	}
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, s State) (err error) {
+		name := t.Manifest.Identity().Name
+		if s == Precreating {
+			name = "pre " + name
+		}
+		if errs := left[name]; len(errs) > 0 {
+			err, left[name] = errs[0], errs[1:]
+		}
+		return err
+	}}
+	cm := configMaps(t, "a", "b")
+	tasks := manifest.NewTasks([]*manifest.Manifest{cm[0].Manifest, cm[1].Manifest, operatorManifest(t, "c", "c")})
+	var got []int
+	_, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Backoff: &Backoff{Base: 1, Steps: 3}, Observe: func(e clusterapi.Event) {
+		if e.Type == EventTaskStarted || e.Type == EventPassDone {
+			got = append(got, progressOf(e).FailedAttempts)
+		}
+	}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if diff := cmp.Diff([]int{0, 2, 3, 5}, got); diff != "" {
+		t.Errorf("failed attempts before each task and at the end: %s", diff)
 	}
 }

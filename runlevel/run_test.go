@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -111,35 +112,6 @@ func TestRunWorkers(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
-		if n := t.Manifest.Identity().Name; n == "0000_10_a_1" || n == "0000_10_c_1" {
-			return fatal("no " + n)
-		}
-		return nil
-	}}
-	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1", "0000_20_d_1", "0000_20_e_1")
-	res, err := Run(t.Context(), tasks, Options{Applier: r})
-	slices.Sort(r.log)
-	if diff := cmp.Diff([]string{"0000_10_a_1", "0000_10_b_1", "0000_10_c_1"}, r.log); diff != "" {
-		t.Fatal(diff)
-	}
-	te, ok := errors.AsType[*TaskError](err)
-	if !ok || te.Reason != "MultipleErrors" {
-		t.Fatalf("error %v", err)
-	}
-	want := "Multiple errors are preventing progress:\n* no 0000_10_a_1\n* no 0000_10_c_1"
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Fatal(diff)
-	}
-	if res.Failure != err || len(res.Errors) != 2 || res.Done != 1 {
-		t.Fatalf("%+v", res)
-	}
-	if first, _ := errors.AsType[*TaskError](res.Errors[0]); first.Task != tasks[0] {
-		t.Fatalf("first error is of %v", first.Task)
 	}
 }
 
@@ -335,7 +307,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Any files, any failures, any state: what runs is what no failure blocks.
+// Any files, any failures, any state: what runs is what no failure blocks, each task once
+// and none before its inputs, and errors come in the order of the nodes.
 func TestRunProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(rt, "files")
@@ -388,6 +361,23 @@ func TestRunProperties(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatal(diff)
 		}
+		began := make(map[string]int)
+		for at, name := range r.log {
+			began[name] = at
+		}
+		for i, node := range g.Nodes {
+			if blocked(i) || len(node.Tasks) == 0 {
+				continue
+			}
+			first := node.Tasks[0].Manifest.Identity().Name
+			for _, j := range node.In {
+				for _, t := range g.Nodes[j].Tasks {
+					if before := t.Manifest.Identity().Name; began[before] > began[first] {
+						rt.Fatalf("%s is applied before %s", first, before)
+					}
+				}
+			}
+		}
 		var gotErrs []string
 		for _, err := range res.Errors {
 			gotErrs = append(gotErrs, err.Error())
@@ -399,4 +389,242 @@ func TestRunProperties(t *testing.T) {
 			rt.Fatalf("done %d, want %d", res.Done, len(want)-len(errs))
 		}
 	})
+}
+
+// With SkipChecks all is written, and nothing looked at or awaited afterwards.
+func TestSkipChecks(t *testing.T) {
+	for _, tt := range []struct{ name, text, status, write string }{
+		{"deployment", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {}}", `{conditions: [{type: ReplicaFailure, status: "True"}]}`, "Apply Deployment ns/d"},
+		{"job", "{apiVersion: batch/v1, kind: Job, metadata: {name: d, namespace: ns}, spec: {}}", "{failed: 1}", "Apply Job ns/d"},
+		{"definition", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: d}, spec: {}}", "{}", "Apply CustomResourceDefinition d"},
+		{"operator that is behind", coManifest, "", ""},
+		{"operator without versions", strings.Replace(coManifest, "versions: [{name: operator, version: \"2\"}]", "versions: []", 1), "", ""},
+	} {
+		run := func(skip bool) ([]string, error) {
+			api := newFake(coObject(t, "1", "True"))
+			api.after = func(_ string, stored *unstructured.Unstructured) {
+				stored.Object["status"] = object(t, "{apiVersion: v1, kind: X, status: "+tt.status+"}").Object["status"]
+			}
+			err := once(t, api, Options{SkipChecks: skip, AwaitJobs: true}, tt.text)
+			return api.writes(), err
+		}
+		if _, err := run(false); err == nil {
+			t.Errorf("%s: good with checks", tt.name)
+		}
+		writes, err := run(true)
+		var want []string
+		if tt.write != "" {
+			want = []string{tt.write}
+		}
+		if diff := cmp.Diff(want, writes); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", tt.name, err, diff)
+		}
+	}
+}
+
+// Wrap sees each manifest on its way to the cluster, with its state and error, and
+// decides what the pass gets to hear.
+func TestWrap(t *testing.T) {
+	var seen []string
+	refused := errors.New("refused")
+	api := newFake()
+	api.before = func(_ context.Context, verb, kind, _ string) error {
+		if verb == "Apply" && kind == "Namespace" {
+			return refused
+		}
+		return nil
+	}
+	wrap := func(inner Applier) Applier {
+		return ApplierFunc(func(ctx context.Context, task *manifest.Task, state State) error {
+			err := inner.Apply(ctx, task, state)
+			seen = append(seen, fmt.Sprintf("%s %s %v", task.Manifest.Identity().Name, state, err))
+			if errors.Is(err, refused) {
+				return nil // kept
+			}
+			return err
+		})
+	}
+	texts := []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: first}}",
+		coManifest,
+	}
+	checktest.OK(t, once(t, api, Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...))
+	checktest.Same(t, []string{"co Precreating <nil>", "first Updating refused", "c Updating <nil>", "co Updating <nil>"}, seen)
+	if api.get("ConfigMap", "first/c") == nil {
+		t.Error("what comes after was not applied")
+	}
+
+	// It also gets an Applier that takes the place of the cluster's.
+	called := 0
+	o := Options{Applier: ApplierFunc(func(context.Context, *manifest.Task, State) error { called++; return nil }), Wrap: wrap}
+	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err != nil || called != 1 {
+		t.Errorf("%d calls, %v", called, err)
+	}
+	o.Wrap = func(Applier) Applier { return nil }
+	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err == nil {
+		t.Error("no Applier")
+	}
+}
+
+func TestRunContextEnds(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
+	t.Run("after a failed attempt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return errors.New("broken") }}
+			start := time.Now()
+			res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+			if err == nil || err.Error() != `Could not update configmap "ns/0000_10_a_1" (1 of 4)` || res.Failure == nil {
+				t.Fatalf("%+v %v", res, err)
+			}
+			if time.Since(start) != 5*time.Second {
+				t.Fatalf("took %v", time.Since(start))
+			}
+		})
+	})
+	t.Run("a second attempt that the context fails keeps the first error", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ State) error {
+				if n++; n == 1 {
+					return errors.New("first")
+				}
+				cancel()
+				return ctx.Err()
+			}}
+			_, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+			te, ok := errors.AsType[*TaskError](err)
+			if !ok || te.Err.Error() != "first" {
+				t.Fatalf("error %v", err)
+			}
+		})
+	})
+	t.Run("before", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := &recorder{}
+		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+		if !errors.Is(err, context.Canceled) || len(r.log) > 0 || res.Failure != nil {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+	t.Run("a time-out of the applier's own is a failure", func(t *testing.T) {
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return context.DeadlineExceeded }}
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Backoff: &Backoff{Steps: 1}})
+		if res.Failure == nil || res.Failure != err {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+}
+
+// The cause that a context was given is found in every error that says that it
+// ended, and such errors are not failures.
+func TestRunKeepsTheCause(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
+	errShutdown := errors.New("the program shuts down")
+	job := "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}}"
+	for name, c := range map[string]struct {
+		tasks []*manifest.Task
+		apply func(ctx context.Context, t *manifest.Task) error
+		want  []string // texts of the errors
+	}{
+		"between nodes": {configMaps(t, files...), func(_ context.Context, t *manifest.Task) error {
+			if t.Index == 2 {
+				return errShutdown // the sign to cancel, not an error: see below
+			}
+			return nil
+		}, []string{`2 incomplete task nodes, beginning with configmap "ns/0000_20_b_1" (3 of 4)`, "context canceled: the program shuts down"}},
+		"between tasks": {configMaps(t, files...), func(_ context.Context, t *manifest.Task) error { return errShutdown },
+			[]string{"update context canceled: the program shuts down at 1 of 4"}},
+		"while applying": {configMaps(t, files...), func(ctx context.Context, _ *manifest.Task) error {
+			return fmt.Errorf("put: %w", errBlocked)
+		}, []string{"update context canceled: the program shuts down at 0 of 4"}},
+		"while a job is awaited": {tasksOf(t, job), nil, []string{"update context canceled: the program shuts down at 0 of 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			o := Options{Applier: &recorder{apply: func(ctx context.Context, t *manifest.Task, _ State) error {
+				err := c.apply(ctx, t)
+				switch {
+				case errors.Is(err, errBlocked):
+					cancel(errShutdown)
+					<-ctx.Done()
+					return fmt.Errorf("put: %w", context.Cause(ctx))
+				case err != nil:
+					cancel(err)
+				}
+				return nil
+			}}}
+			if c.apply == nil {
+				o = Options{API: newFake(), AwaitJobs: true, Observe: func(e clusterapi.Event) {
+					if e.Type == EventWaiting {
+						cancel(errShutdown)
+					}
+				}}
+			}
+			res, err := Run(ctx, c.tasks, o)
+			if !errors.Is(err, errShutdown) || !errors.Is(err, context.Canceled) || res.Failure != nil {
+				t.Fatalf("returned %v, failure %v", err, res.Failure)
+			}
+			var got []string
+			for _, err := range res.Errors {
+				got = append(got, err.Error())
+			}
+			checktest.Same(t, c.want, got)
+		})
+	}
+}
+
+// An applier that returns the error of the context says that it ended, also where
+// the context has a cause of its own, or the applier a deadline of its own.
+func TestContextErrorsOfTheApplier(t *testing.T) {
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error {
+			cancel(errors.New("the program shuts down"))
+			return fmt.Errorf("put: %w", end)
+		}}
+		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		if _, ok := errors.AsType[*contextEnd](err); !ok || res.Failure != nil {
+			t.Errorf("%v: error %v, failure %v", end, err, res.Failure)
+		}
+	}
+}
+
+var errBlocked = errors.New("blocks until the context ends")
+
+// A deadline with a cause still is a deadline: the Job that was awaited then
+// is what to tell.
+func TestCauseOfADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errLate := errors.New("the maintenance window is over")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errLate)
+		defer cancel()
+		tasks := tasksOf(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}}")
+		_, err := Run(ctx, tasks, Options{API: newFake(), AwaitJobs: true})
+		te, ok := errors.AsType[*TaskError](err)
+		if !ok || te.Reason != ReasonJobNotComplete || !errors.Is(err, errLate) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+	})
+}
+
+// A driver of one's own hands schedule the cause, whatever its type.
+func TestSummarizeLeavesOutTheCause(t *testing.T) {
+	s := newSchedule(graphFor(Updating, configMaps(t, "0000_10_a_1"), 0))
+	cause := errors.New("some cause")
+	errs := s.Result(cause)
+	if len(errs) != 2 || !errors.Is(errs[1], cause) || errs[1].Error() != "some cause" {
+		t.Fatalf("%v", errs)
+	}
+	if err := summarize(errs); err != nil {
+		t.Errorf("a failure: %v", err)
+	}
+	if err := summarize([]error{cause}); err != cause {
+		t.Errorf("the same error of a task: %v", err)
+	}
 }

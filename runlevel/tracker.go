@@ -70,6 +70,7 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 		operators: make(map[string]time.Time),
 		deletions: make(map[deletionKey]deletion),
 		warned:    make(map[string]struct{}),
+		lacking:   make(map[manifest.Identity]bool),
 	}
 }
 
@@ -189,9 +190,6 @@ func (t *Tracker) lacksFields(id manifest.Identity) bool {
 func (t *Tracker) noteLacking(id manifest.Identity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.lacking == nil {
-		t.lacking = make(map[manifest.Identity]bool)
-	}
 	t.lacking[id] = true
 }
 

@@ -92,9 +92,9 @@ func suffix(target string) string {
 	}, target)
 }
 
-// RiskName is the name of the risk that a finding is, as spec.desiredUpdate.acceptRisks
+// riskName is the name of the risk that a finding is, as spec.desiredUpdate.acceptRisks
 // accepts it: the finding's, and the target's.
-func (p *Preflight) RiskName(finding string) string {
+func (p *Preflight) riskName(finding string) string {
 	end := suffix(p.target())
 	return finding[:max(0, min(len(finding), maxRiskName-len(end)))] + end
 }
@@ -103,7 +103,7 @@ func (p *Preflight) RiskName(finding string) string {
 func (p *Preflight) Risks() []string {
 	var names []string
 	for _, f := range p.Findings {
-		names = append(names, p.RiskName(f.Name))
+		names = append(names, p.riskName(f.Name))
 	}
 	return names
 }
@@ -144,7 +144,7 @@ func (p *Preflight) risks(most, bytes int, now metav1.Time) []configv1.Condition
 	var out []configv1.ConditionalUpdateRisk
 	for _, f := range findings {
 		out = append(out, configv1.ConditionalUpdateRisk{
-			Name: p.RiskName(f.Name), Message: bounded.Text(begin+f.Message, longest), URL: cmp.Or(f.URL, preflightURL),
+			Name: p.riskName(f.Name), Message: bounded.Text(begin+f.Message, longest), URL: cmp.Or(f.URL, preflightURL),
 			MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 			Conditions:    []metav1.Condition{applies(f.Name, now, p.Ended)},
 		})
@@ -390,7 +390,7 @@ func (o *PreflightDisplay) recommend(c *configv1.ConditionalUpdate, p *Preflight
 	}
 	var open []string
 	for _, f := range p.Findings {
-		if name := p.RiskName(f.Name); !slices.Contains(o.Accepted, name) {
+		if name := p.riskName(f.Name); !slices.Contains(o.Accepted, name) {
 			open = append(open, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -66,12 +67,8 @@ func FollowProcess(o FollowOptions) (reconcile.Process, error) {
 	if err := options.NonNegative(o); err != nil {
 		return reconcile.Process{}, err
 	}
-	if o.Settle == 0 {
-		o.Settle = time.Second
-	}
-	if o.Interval == 0 {
-		o.Interval = 30 * time.Second
-	}
+	o.Settle = cmp.Or(o.Settle, time.Second)
+	o.Interval = cmp.Or(o.Interval, 30*time.Second)
 	return reconcile.Process{Name: "follow", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		return []reconcile.Reconciler{&follower{o: o, reader: statusReader{
 			reader: api, o: StatusOptions{Alerts: o.Alerts, Components: o.Components}, fresh: map[string]bool{},

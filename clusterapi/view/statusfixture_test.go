@@ -14,8 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/updatetest"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
 // updateStart is when the updates of these tests begin.
@@ -220,4 +225,21 @@ func numbered[T any](n int, one func(name string) T) []T {
 		all[i] = one(fmt.Sprintf("n%05d", i))
 	}
 	return all
+}
+
+// components are those of what newUpdating updates to.
+func components(c *updatetest.Cluster) func(*configv1.ClusterVersion) []view.Component {
+	return preview.Components(c.Images[1].Payload)
+}
+
+// newUpdating returns a cluster that is requested to update, with more processes.
+func newUpdating(t *testing.T, o reconcile.VirtualOptions, more ...func(*updatetest.Cluster) reconcile.Process) *updatetest.Cluster {
+	t.Helper()
+	c := updatetest.New(t, 2, o)
+	for _, p := range more {
+		c.Virtual.Add(p(c))
+	}
+	c.Advance(t, time.Minute)
+	checktest.Get(clusterversion.Submit(t.Context(), c, clusterversion.UpdateRequest{To: sample.ToVersion}))(t)
+	return c
 }

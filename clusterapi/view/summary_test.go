@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -273,4 +274,168 @@ func TestWriteErrors(t *testing.T) {
 			}
 		}
 	}
+}
+
+// How far preflights are ends both what oc adm upgrade shows and the status.
+func TestPreflights(t *testing.T) {
+	release := configv1.Release{Version: "4.14.2", Image: "quay.io/release:4.14.2"}
+	finding := func(name, message string) clusterversion.PreflightFinding {
+		return clusterversion.PreflightFinding{Name: name, Message: message}
+	}
+	for _, tt := range []struct {
+		name  string
+		found clusterversion.Preflight
+		text  string
+		line  string
+	}{
+		{"running", clusterversion.Preflight{Release: release, State: clusterversion.PreflightRunning, Message: "5 of 7 checks done, 2 remaining"},
+			"Running\n  Target: 4.14.2\n  Progress: 5 of 7 checks done, 2 remaining\n", "; preflight of 4.14.2 running"},
+		{"passed", clusterversion.Preflight{Release: release, State: clusterversion.PreflightCompleted},
+			"Completed\n  Target: 4.14.2\n  Risks: none\n", "; preflight of 4.14.2 completed"},
+		{"risks", clusterversion.Preflight{Release: release, State: clusterversion.PreflightCompleted, Findings: []clusterversion.PreflightFinding{
+			finding("PoolsPausedPoolPaused", "worker is paused\nso is infra"), finding("EtcdBackupUnknown", "no source"),
+		}}, "Completed\n  Target: 4.14.2\n  Risk: PoolsPausedPoolPausedFor4_14_2\n    worker is paused\n    so is infra\n  Risk: EtcdBackupUnknownFor4_14_2\n    no source\n",
+			"; preflight of 4.14.2 completed with 2 risks"},
+		{"failed", clusterversion.Preflight{Release: configv1.Release{Image: "quay.io/release@sha256:0123456789abcdef"}, State: clusterversion.PreflightFailed,
+			Findings: []clusterversion.PreflightFinding{finding(clusterversion.PreflightIncomplete, "nobody signed it")}},
+			"Failed\n  Target: quay.io/release@sha256:0123456789abcdef\n  Risk: PreflightIncompleteForsha256_0123456789ab\n    nobody signed it\n",
+			"; preflight of quay.io/release@sha256:0123456789abcdef failed with 1 risk"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := updating()
+			cv := o.ClusterVersion
+			before := statusText(t, o, 30*time.Minute, view.StatusText{})
+			clusterversion.ShowPreflights(&cv.Status, []clusterversion.Preflight{tt.found}, clusterversion.PreflightDisplay{})
+			want := "\nPreflight Check: " + tt.text
+			checktest.Equal(t, before+want, statusText(t, o, 30*time.Minute, view.StatusText{}), "status")
+			if line := assess(t, o, 30*time.Minute).String(); !strings.HasSuffix(line, tt.line) {
+				t.Errorf("line %q", line)
+			}
+			var out strings.Builder
+			summary := checktest.Get(view.Summarize(cv))(t)
+			checktest.OK(t, summary.WriteText(&out, &out, view.SummaryText{}))
+			if !strings.HasSuffix(out.String(), want) {
+				t.Errorf("summary:\n%s", out.String())
+			}
+		})
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	of := func(levels ...string) []view.Insight {
+		var insights []view.Insight
+		for _, l := range levels {
+			insights = append(insights, view.Insight{Level: l})
+		}
+		return insights
+	}
+	plane := func(a string) *view.ControlPlane { return &view.ControlPlane{Assessment: a} }
+	nodes := []view.Unknown{{Kind: "Node"}}
+	for _, tt := range []struct {
+		name string
+		s    view.Status
+		want view.Verdict
+	}{
+		{"not updating", view.Status{}, view.VerdictFine},
+		{"well", view.Status{ControlPlane: plane("Progressing")}, view.VerdictFine},
+		{"slow", view.Status{ControlPlane: plane("Progressing - Slow")}, view.VerdictFine},
+		{"stalled", view.Status{ControlPlane: plane("Stalled"), Unknown: nodes}, view.VerdictStuck},
+		{"warned of", view.Status{Health: of("Warning")}, view.VerdictWarning},
+		{"an error", view.Status{Health: of("Warning", "Error")}, view.VerdictStuck},
+		{"critical", view.Status{Health: of("Critical")}, view.VerdictStuck},
+		{"unknown nodes", view.Status{Unknown: nodes, Health: of("Warning")}, view.VerdictUnknown},
+		{"unknown alerts", view.Status{Unknown: []view.Unknown{{Kind: "Alert"}}}, view.VerdictFine},
+	} {
+		if got := tt.s.Verdict(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// started is when the oldest update of the tests began.
+var started = time.Date(2024, 2, 7, 16, 0, 0, 0, time.UTC)
+
+// entry makes an entry of a history from seconds after started; negative ones are
+// not set.
+func entry(version, state string, from, to float64) configv1.UpdateHistory {
+	h := configv1.UpdateHistory{Version: version, State: configv1.UpdateState(state)}
+	if version != "" {
+		h.Image = "image-" + version
+	}
+	at := func(s float64) metav1.Time {
+		return metav1.NewTime(started.Add(time.Duration(s * float64(time.Second))))
+	}
+	if from >= 0 {
+		h.StartedTime = at(from)
+	}
+	if to >= 0 {
+		t := at(to)
+		h.CompletionTime = &t
+	}
+	return h
+}
+
+func withHistory(entries ...configv1.UpdateHistory) *configv1.ClusterVersion {
+	return healthy(func(cv *configv1.ClusterVersion) { cv.Status.History = entries })
+}
+
+func TestHistory(t *testing.T) {
+	now := started.Add(3*time.Hour + 499*time.Millisecond)
+	berlin := time.FixedZone("Berlin", 3600)
+	local := entry("4.14.0", "Completed", 0, 3600)
+	local.StartedTime = metav1.NewTime(local.StartedTime.In(berlin))
+	local.Verified = true
+	for _, tt := range []struct {
+		name string
+		cv   *configv1.ClusterVersion
+		o    view.HistoryText
+		want string
+	}{
+		{"newest first", withHistory(entry("4.14.2", "Partial", 7200, -1), entry("4.14.1", "Partial", 3600, 3661.5), local), view.HistoryText{}, `
+VERSION   STATE       STARTED                COMPLETED              DURATION   VERIFIED   IMAGE
+4.14.2    Partial     2024-02-07T18:00:00Z   -                      1h         false      image-4.14.2
+4.14.1    Partial     2024-02-07T17:00:00Z   2024-02-07T17:01:01Z   1m2s       false      image-4.14.1
+4.14.0    Completed   2024-02-07T16:00:00Z   2024-02-07T17:00:00Z   1h         true       image-4.14.0
+`},
+		{"without images", withHistory(local), view.HistoryText{WithoutImages: true}, `
+VERSION   STATE       STARTED                COMPLETED              DURATION   VERIFIED
+4.14.0    Completed   2024-02-07T16:00:00Z   2024-02-07T17:00:00Z   1h         true
+`},
+		{"not set", withHistory(entry("", "", -1, -1), entry("4.14.1", "Partial", 0, -1), entry("4.14.0", "Completed", -1, 0)), view.HistoryText{}, `
+VERSION   STATE       STARTED                COMPLETED              DURATION   VERIFIED   IMAGE
+-         -           -                      -                      -          false      -
+4.14.1    Partial     2024-02-07T16:00:00Z   -                      -          false      image-4.14.1
+4.14.0    Completed   -                      2024-02-07T16:00:00Z   -          false      image-4.14.0
+`},
+		{"completed without time", withHistory(entry("4.14.1", "Completed", 0, -1)), view.HistoryText{}, `
+VERSION   STATE       STARTED                COMPLETED   DURATION   VERIFIED   IMAGE
+4.14.1    Completed   2024-02-07T16:00:00Z   -           -          false      image-4.14.1
+`},
+		{"rounds", withHistory(entry("4.14.1", "Completed", 0, 0.4), entry("4.14.0", "Completed", 0, 0.5), entry("4.13.9", "Completed", 10, 5)), view.HistoryText{WithoutImages: true}, `
+VERSION   STATE       STARTED                COMPLETED              DURATION   VERIFIED
+4.14.1    Completed   2024-02-07T16:00:00Z   2024-02-07T16:00:00Z   now        false
+4.14.0    Completed   2024-02-07T16:00:00Z   2024-02-07T16:00:00Z   1s         false
+4.13.9    Completed   2024-02-07T16:00:10Z   2024-02-07T16:00:05Z   -5s        false
+`},
+		{"none", withHistory(), view.HistoryText{}, "\nVERSION   STATE   STARTED   COMPLETED   DURATION   VERIFIED   IMAGE\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := checktest.Get(view.AssessHistory(tt.cv, now))(t)
+			wantTexts(t, tt.want[1:], "", func(out, _ io.Writer) error { return h.WriteText(out, tt.o) })
+		})
+	}
+}
+
+func TestHistoryWithoutVersion(t *testing.T) {
+	if _, err := view.AssessHistory(nil, started); err == nil || err.Error() != noVersion {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestHistoryJSON(t *testing.T) {
+	partial := entry("4.14.2", "Partial", 0, -1)
+	partial.AcceptedRisks = "Upgradeable=False"
+	h, err := view.AssessHistory(withHistory(partial, entry("4.14.1", "Completed", 0, 60)), started.Add(90*time.Second))
+	checktest.OK(t, err)
+	golden(t, "history.json", indented(t, h))
 }

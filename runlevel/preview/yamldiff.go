@@ -2,6 +2,7 @@ package preview
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -89,9 +90,7 @@ func hunks(text string) []hunk {
 
 // cut returns the parts of a hunk with less context, which is as in [TextOptions].
 func (h hunk) cut(context int) []hunk {
-	if context == 0 {
-		context = 3
-	}
+	context = cmp.Or(context, 3)
 	near := make([]bool, len(h.lines))
 	for i, line := range h.lines {
 		if strings.HasPrefix(line, " ") {
