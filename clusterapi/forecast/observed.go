@@ -36,7 +36,7 @@ const longestWork = 2 * time.Hour
 func ObservedTiming(ctx context.Context, r clusterapi.Reader, running *payload.Image) (Timing, error) {
 	t := DefaultTiming()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return t, nil
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func ObservedTiming(ctx context.Context, r clusterapi.Reader, running *payload.I
 // of them show nothing.
 func whole[T any](ctx context.Context, r clusterapi.Reader) ([]T, error) {
 	all, err := clusterapi.List[T](ctx, r, clusterapi.ListOptions{})
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return nil, nil
 	}
 	return all, err

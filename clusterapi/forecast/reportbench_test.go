@@ -89,7 +89,6 @@ func BenchmarkUpdate(b *testing.B) {
 	for _, runs := range []int{0, 1} {
 		b.Run(fmt.Sprintf("rehearsals=%d", runs), func(b *testing.B) {
 			o := forecast.Options{To: "4.18.15", Releases: images}
-			o.Preflight.Input.Now = clock.Now()
 			if runs > 0 {
 				o.Rehearse = &forecast.RehearseOptions{Runs: runs}
 			}

@@ -80,7 +80,7 @@ func startOf(r clusterapi.Reader) time.Time {
 // newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
-	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	s.base = memory.NewOpenShift(s.fork(s.gaps))
@@ -175,7 +175,7 @@ func (s *scene) Payload(_ context.Context, want configv1.Release) (fs.FS, error)
 // report a later release have its objects.
 func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) error {
 	_, gates, err := manifest.ReadGates(ctx, s.base, s.from.Version)
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	at, err := s.operatorVersions(ctx)
@@ -236,7 +236,7 @@ func (s *scene) count(ctx context.Context) (n int, err error) {
 		all, err := clusterapi.ListShared(
 			ctx, s.base, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, clusterapi.ListOptions{},
 		)
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return 0, err
 		}
 		n += len(all)
@@ -265,7 +265,7 @@ func named(r simulation.Release, version string) simulation.Release {
 // operatorVersions returns the version that each ClusterOperator reports for itself.
 func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error) {
 	all, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	at := make(map[string]string, len(all))
@@ -333,14 +333,14 @@ func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) err
 	if err == nil || !s.gaps.lacks(configMap) {
 		return nil
 	}
-	if !absent(err) {
+	if !clusterapi.IsAbsent(err) {
 		return err
 	}
 	gates, err := clusterapi.Get[corev1.ConfigMap](
 		ctx, s.base, clusterapi.Key("openshift-config-managed", "admin-gates"),
 	)
 	if err != nil {
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil
 		}
 		return err
@@ -428,7 +428,7 @@ func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error
 		"pod":      corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
 		all, err := clusterapi.ListShared(ctx, s.base, gvk, clusterapi.ListOptions{})
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return err
 		}
 		for _, o := range all {
@@ -477,11 +477,11 @@ func (s *scene) addNode(ctx context.Context, like, name string) error {
 // state is the cluster as decisions about nodes see it.
 func (s *scene) state(ctx context.Context) (*mcp.State, error) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	nodes, err := clusterapi.List[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	return mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{}), nil
@@ -490,7 +490,7 @@ func (s *scene) state(ctx context.Context) (*mcp.State, error) {
 // findBroken finds what was recorded as broken and stays so.
 func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) error {
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	for _, co := range operators {
@@ -499,7 +499,7 @@ func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) erro
 		}
 	}
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	for _, n := range nodes {
@@ -540,7 +540,7 @@ func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
 func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.podless = len(pods) == 0 && s.gaps.lacks(podKind.GroupKind())
@@ -551,7 +551,7 @@ func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error 
 	case s.gaps.lacks(podKind.GroupKind()):
 		s.assumed.add(fmt.Sprintf("not all pods were recorded: drains evict the %d that were", len(pods)))
 	}
-	if _, err := clusterapi.ListShared(ctx, s.base, budgetKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+	if _, err := clusterapi.ListShared(ctx, s.base, budgetKind, clusterapi.ListOptions{}); err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	if s.gaps.lacks(budgetKind.GroupKind()) {

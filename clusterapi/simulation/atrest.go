@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,22 +53,17 @@ func (s *settlement) assume(format string, args ...any) {
 	s.assumed = append(s.assumed, fmt.Sprintf(format, args...))
 }
 
-// absent reports whether an object, or its kind, does not exist or is not known.
-func absent(err error) bool {
-	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
-}
-
 func (s *settlement) readConfigs(ctx context.Context, _ []Release) (err error) {
 	s.pool, err = clusterapi.List[mcfgv1.MachineConfigPool](ctx, s.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.node, err = clusterapi.List[corev1.Node](ctx, s.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	all, err := clusterapi.ListShared(ctx, s.cluster, kindMachineConfig, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.config = make(map[string]*unstructured.Unstructured, len(all))
@@ -78,7 +72,7 @@ func (s *settlement) readConfigs(ctx context.Context, _ []Release) (err error) {
 	}
 	cc, err := clusterapi.GetShared(ctx, s.cluster, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if err != nil {
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil
 		}
 		return err
@@ -145,7 +139,7 @@ func (s *settlement) rendered(releases []Release) *release {
 // not known.
 func readTopology(ctx context.Context, r clusterapi.Reader) (string, error) {
 	infra, err := clusterapi.Get[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return "", err
 	}
 	if err != nil || infra.Status.ControlPlaneTopology == "" {
@@ -278,7 +272,7 @@ func (s *settlement) operators(ctx context.Context, releases []Release) error {
 	own := s.cluster.releaseByVersion(releases[0].Version)
 	for _, o := range own.Operators {
 		stored, err := clusterapi.GetShared(ctx, s.cluster, kindClusterOperator, clusterapi.Key("", o.Name))
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return err
 		}
 		if err != nil || saysNothing(stored) {

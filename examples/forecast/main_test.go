@@ -145,9 +145,8 @@ func TestForecastAndUpdate(t *testing.T) {
 	cluster, images, err := rehearsal.AtRest(t.Context())
 	checktest.OK(t, err)
 	from, to := images[0].Version(), images[1].Version()
-	options := forecast.Options{To: to, Releases: images, Rehearse: &forecast.RehearseOptions{}}
-	options.Preflight.Input.Now = cluster.Clock.Now()
-	f := checktest.Get(forecast.Update(t.Context(), cluster, options))(t)
+	o := forecast.Options{To: to, Releases: images, Rehearse: &forecast.RehearseOptions{}}
+	f := checktest.Get(forecast.Update(t.Context(), cluster, o))(t)
 	wanted := map[string]preview.Action{}
 	for _, c := range f.Changes.Changes {
 		if slices.Contains([]preview.Action{preview.Create, preview.Update, preview.Delete}, c.Action) {
@@ -183,7 +182,7 @@ func TestForecastAndUpdate(t *testing.T) {
 	for _, object := range slices.Sorted(maps.Keys(wanted)) {
 		fmt.Fprintf(&out, "differ    %s was to change: %s\n", object, wanted[object])
 	}
-	after := checktest.Get(forecast.Update(t.Context(), cluster, options))(t)
+	after := checktest.Get(forecast.Update(t.Context(), cluster, o))(t)
 	fmt.Fprintf(&out, "forecast  %s to %s: %s\n", after.From, after.To, after.Verdict())
 	file := filepath.Join("testdata", "transcript.txt")
 	if *update {

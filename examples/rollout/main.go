@@ -105,7 +105,7 @@ func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
 		return nil, program.Usagef("%w", err)
 	}
 	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{
-		Reader: rehearsal.Recorded{Cluster: cluster, Now: c.Clock.Now()}, From: images[0], To: images[1],
+		Reader: cluster, From: images[0], To: images[1],
 		Seed: o.seed, Until: o.until, Faults: broken, Plan: canary,
 		Calls: reconcile.Faults{Before: o.failing / 2, After: o.failing / 2, Processes: []string{"rollout", "plan canary"}},
 	})

@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		"-pools infra":          "-pools infra: not as infra=2",
 		"-pools master=3":       "a second pool of that name",
 		"-break worker-0=Bad":   "-break worker-0=Bad: not a node and one of NodeDegraded, ",
-		"-break x=NodeDegraded": `nodes "x" not found`,
+		"-break x=NodeDegraded": "the cluster does not have it, but master-0, master-1",
 		"-canary 0":             "-canary 0: not a number above 0",
 		"-canary 7":             "the groups have 7 nodes together, pool worker has 6",
 	} {
