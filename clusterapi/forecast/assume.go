@@ -103,7 +103,7 @@ func (g *gaps) List(
 }
 
 // acts reports whether an object belongs to the machine-config controller of the
-// cluster, or is written by a part of it that nobody plays.
+// cluster, or is written by a part of it that the rehearsal does not play.
 func acts(gvk schema.GroupVersionKind, u *unstructured.Unstructured) bool {
 	switch gvk.GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():

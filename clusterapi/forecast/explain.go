@@ -87,8 +87,8 @@ func underway(cv *configv1.ClusterVersion) bool {
 	return len(h) > 0 && h[0].State != configv1.CompletedUpdate
 }
 
-// networkOf chooses the network of the cluster's architecture; several networks of
-// others are what a release is looked up in that it does not have.
+// networkOf returns the network of the cluster's architecture, and the rest: there a release
+// is looked up that the first one does not have.
 func networkOf(cv *configv1.ClusterVersion, all []*path.Network) (*path.Network, []*path.Network) {
 	if len(all) == 0 {
 		return nil, nil

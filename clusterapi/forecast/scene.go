@@ -101,8 +101,8 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	return s, nil
 }
 
-// fork are the options of a fork. Where all namespaces are known, it refuses objects in
-// others, as an API server does.
+// fork are the options of a fork. If all namespaces are known, it refuses objects that
+// are in none of them, as an API server does.
 func (s *scene) fork(base clusterapi.Reader) memory.Options {
 	known := !s.gaps.lacks(namespaceKind.GroupKind())
 	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: known}
@@ -280,7 +280,7 @@ func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error)
 }
 
 // apply applies manifests and takes what was written as done. Those that are refused
-// are tried again for as long as others succeed.
+// are tried again until a round brings no success.
 func (s *scene) apply(
 	ctx context.Context, manifests []*manifest.Manifest, filter manifest.Filter, cv *configv1.ClusterVersion,
 ) error {
@@ -421,6 +421,9 @@ func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) err
 // findNamed returns an error for a part in RehearseOptions.Faults or Heal that the cluster
 // does not have, with the names of those that it has.
 func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error {
+	if len(s.o.Faults)+len(s.o.Heal) == 0 {
+		return nil
+	}
 	known := make(map[string][]string)
 	for kind, gvk := range map[string]schema.GroupVersionKind{
 		"operator": configv1.GroupVersion.WithKind("ClusterOperator"),
