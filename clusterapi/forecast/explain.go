@@ -116,7 +116,7 @@ func (f *Forecast) noPath(x *path.Explanation) {
 }
 
 // unlisted is about a cluster whose own version is not in the graph: only its own list
-// of updates can tell.
+// of updates has an answer.
 func (f *Forecast) unlisted(cv *configv1.ClusterVersion, x *path.Explanation) {
 	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: x.Block, Message: x.Detail}
 	if offered(cv, f.To) != nil {

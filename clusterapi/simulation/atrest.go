@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -223,7 +224,7 @@ func (s *settlement) configs(ctx context.Context, releases []Release) error {
 		names[a[mcp.AnnotationCurrentConfig]] = true
 		names[a[mcp.AnnotationDesiredConfig]] = true
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		other := object(kindMachineConfig, "", name, map[string]any{"spec": map[string]any{
 			"kernelArguments": []any{"recorded=" + name}}})
 		if err := ensure(name, other); err != nil {
@@ -244,14 +245,6 @@ func (s *settlement) configs(ctx context.Context, releases []Release) error {
 func (s *settlement) current(name string) bool {
 	u := s.config[name]
 	return u == nil || u.GetAnnotations()[mcp.AnnotationReleaseImageVersion] == s.cc.GetAnnotations()[mcp.AnnotationReleaseImageVersion]
-}
-
-func sortedKeys(m map[string]bool) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // render renders the present config of a pool from its parts.
