@@ -58,6 +58,8 @@ type scene struct {
 	broken   []broken
 	poolOf   map[string]string // by node
 	podless  bool              // no pods are known
+	// namespaces reports that all of them are known.
+	namespaces bool
 	// refused is why the update cannot be rehearsed, nil if it can.
 	refused *Cause
 }
@@ -80,8 +82,13 @@ func startOf(r clusterapi.Reader) time.Time {
 // newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
-	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !clusterapi.IsAbsent(err) {
+	_, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{})
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
+	}
+	s.namespaces = err == nil && !s.gaps.lacks(namespaceKind.GroupKind())
+	if !s.namespaces {
+		s.assumed.add("not all namespaces were recorded: each one that the update needs exists")
 	}
 	s.base = memory.NewOpenShift(s.fork(s.gaps))
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.base, clusterapi.Key("", "version"))
@@ -104,8 +111,7 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 // fork are the options of a fork. If all namespaces are known, it refuses objects that
 // are in none of them, as an API server does.
 func (s *scene) fork(base clusterapi.Reader) memory.Options {
-	known := !s.gaps.lacks(namespaceKind.GroupKind())
-	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: known}
+	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: s.namespaces}
 }
 
 // name finds out under which images the cluster knows the releases.
