@@ -28,3 +28,7 @@ func (o ListOptions) Exceeded(gvk schema.GroupVersionKind) *LimitError {
 func IsMissing(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
+
+// IsAbsent reports whether an error says that an object, or its kind, does not exist, or
+// that it is not known: [IsMissing], or [ErrNotCollected].
+func IsAbsent(err error) bool { return IsMissing(err) || errors.Is(err, ErrNotCollected) }

@@ -2,7 +2,6 @@ package runlevel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,7 +105,7 @@ func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) 
 		return nil, err
 	}
 	all, err := clusterapi.ListShared(ctx, a.api, crdKind, clusterapi.ListOptions{})
-	if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	for _, o := range all {

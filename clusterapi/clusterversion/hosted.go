@@ -21,7 +21,7 @@ var ErrHostedControlPlane = errors.New("the control plane of this cluster is hos
 func RefuseHosted(ctx context.Context, r clusterapi.Reader) error {
 	i, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
 	switch {
-	case clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected):
+	case clusterapi.IsAbsent(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("infrastructure: %w", err)

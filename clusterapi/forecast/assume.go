@@ -43,11 +43,6 @@ func (a *assumptions) list() []string {
 	return slices.Clone(a.texts)
 }
 
-// absent reports whether an object or its kind does not exist, or is not known.
-func absent(err error) bool {
-	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
-}
-
 // gaps is a cluster as a fork reads it: what was not collected is not there, and
 // neither is what would act in place of the rehearsal's own machine-config controller.
 // It is safe for concurrent use.
@@ -108,7 +103,7 @@ func (g *gaps) List(
 }
 
 // acts reports whether an object belongs to the machine-config controller of the
-// cluster, or is written by a part of it that nobody plays.
+// cluster, or is written by a part of it that the rehearsal does not play.
 func acts(gvk schema.GroupVersionKind, u *unstructured.Unstructured) bool {
 	switch gvk.GroupKind() {
 	case corev1.SchemeGroupVersion.WithKind("Pod").GroupKind():
@@ -132,7 +127,7 @@ func (k known) Get(
 	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
 ) (*unstructured.Unstructured, error) {
 	u, err := k.Reader.Get(ctx, gvk, key)
-	if err != nil && absent(err) && k.gaps.lacks(gvk.GroupKind()) {
+	if err != nil && clusterapi.IsAbsent(err) && k.gaps.lacks(gvk.GroupKind()) {
 		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, key.Name, clusterapi.ErrNotCollected)
 	}
 	return u, err

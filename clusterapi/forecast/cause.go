@@ -93,7 +93,7 @@ func sortCauses(causes []Cause) []Cause {
 	return causes
 }
 
-// ageRank orders causes of a known age before others.
+// ageRank orders causes of a known age first.
 func ageRank(c Cause) int {
 	if c.since().IsZero() {
 		return 1

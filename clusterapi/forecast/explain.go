@@ -87,8 +87,8 @@ func underway(cv *configv1.ClusterVersion) bool {
 	return len(h) > 0 && h[0].State != configv1.CompletedUpdate
 }
 
-// networkOf chooses the network of the cluster's architecture; several networks of
-// others are what a release is looked up in that it does not have.
+// networkOf returns the network of the cluster's architecture, and the rest: there a release
+// is looked up that the first one does not have.
 func networkOf(cv *configv1.ClusterVersion, all []*path.Network) (*path.Network, []*path.Network) {
 	if len(all) == 0 {
 		return nil, nil
@@ -116,7 +116,7 @@ func (f *Forecast) noPath(x *path.Explanation) {
 }
 
 // unlisted is about a cluster whose own version is not in the graph: only its own list
-// of updates can tell.
+// of updates has an answer.
 func (f *Forecast) unlisted(cv *configv1.ClusterVersion, x *path.Explanation) {
 	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: x.Block, Message: x.Detail}
 	if offered(cv, f.To) != nil {

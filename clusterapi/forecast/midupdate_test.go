@@ -15,20 +15,15 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/clock"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
-	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/internal/updatetest"
 )
 
 // plain are times without a spread, and steady the same as a simulated cluster has them.
@@ -41,63 +36,38 @@ var (
 )
 
 // original is a simulated cluster that is being updated between the sample releases.
-type original struct {
-	*simulation.Cluster
-	images payload.Images
-	driver *reconcile.Virtual
-}
+type original struct{ *updatetest.Cluster }
 
 // newOriginal begins an update, of which operators and nodes may fail, and calls of the
 // API too.
-func newOriginal(t checktest.T, options simulation.Options, faults map[string]simulation.Fault, calls reconcile.Faults) *original {
-	ctx := context.Background()
-	from := checktest.Get(payload.Open(ctx, "from", sample.From()))(t)
-	to := checktest.Get(payload.Open(ctx, "to", sample.To()))(t)
-	o := &original{images: payload.Images{from, to}}
-	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	options.Clock = clock
-	options.Release = payload.Release(from.Payload)
+func newOriginal(t *testing.T, options simulation.Options, faults map[string]simulation.Fault, calls reconcile.Faults) *original {
 	options.Timing = steady
-	options.ClusterVersion.Channel = sample.Channel
 	options.NodeFaults = map[string]*simulation.Fault{}
-	next := payload.Release(to.Payload)
 	for part, f := range faults {
-		switch kind, name, _ := strings.Cut(part, "/"); kind {
-		case "operator":
-			checktest.OK(t, next.Break(name, f))
-		case "node":
+		if name, ok := strings.CutPrefix(part, "node/"); ok {
 			options.NodeFaults[name] = &f
 		}
 	}
-	o.Cluster = checktest.Get(simulation.New(options))(t)
+	o := &original{updatetest.New(t, options, reconcile.VirtualOptions{Faults: calls})}
+	next := payload.Release(o.Images[1].Payload)
+	for part, f := range faults {
+		if name, ok := strings.CutPrefix(part, "operator/"); ok {
+			checktest.OK(t, next.Break(name, f))
+		}
+	}
 	checktest.OK(t, o.Expect(next))
-	updates := checktest.Get(graph.DecodeBytes(o.images.Graph(sample.Channel), graph.DecodeOptions{}))(t)
-	updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: o.Cluster, Payloads: o.images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Interval: time.Hour, Clock: clock,
-	}))(t)
-	nodes := checktest.Get(rollout.New(rollout.Options{API: o.Cluster, Mode: rollout.Drive, Clock: clock}))(t)
-	o.driver = reconcile.NewVirtual(
-		reconcile.VirtualOptions{Cluster: o.Cluster, Clock: clock, Faults: calls}, o.Process(), nodes.Process(), updater.Process(),
-	)
-	o.pass(t, 10*time.Minute)
-	checktest.Get(clusterapi.Modify(ctx, o.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: to.Version()}
-		return nil
-	}))(t)
+	o.Advance(t, 10*time.Minute)
+	o.Request(t)
 	return o
-}
-
-func (o *original) pass(t checktest.T, d time.Duration) {
-	checktest.OK(t, o.driver.RunUntil(o.driver.Now().Add(d)))
 }
 
 // ends returns when the cluster version was complete, and when the last pool was updated;
 // zero if they are not.
-func (o *original) ends(t checktest.T) (control, total time.Time) {
+func (o *original) ends(t *testing.T) (control, total time.Time) {
 	ctx := context.Background()
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](ctx, o.Cluster, clusterapi.Key("", "version")))(t)
 	last := cv.Status.History[0]
-	if last.Version != o.images[1].Version() || last.CompletionTime == nil {
+	if last.Version != o.Images[1].Version() || last.CompletionTime == nil {
 		return control, total
 	}
 	control = last.CompletionTime.Time
@@ -147,22 +117,21 @@ func midUpdate(t *testing.T, seed uint64) {
 		calls = reconcile.Faults{Before: 0.02, After: 0.02, Conflict: 0.05, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05, Until: 9 * time.Hour}
 	}
 	o := newOriginal(t, options, faults, calls)
-	defer o.driver.Close()
-	o.pass(t, time.Duration(30+draw.IntN(50*60))*time.Second)
-	moment := o.driver.Now()
+	o.Advance(t, time.Duration(30+draw.IntN(50*60))*time.Second)
+	moment := o.Virtual.Now()
 	if _, total := o.ends(t); !total.IsZero() {
 		return
 	}
-	from := o.images[0]
+	from := o.Images[0]
 	already, _ := o.ends(t)
 	if !already.IsZero() {
-		from = o.images[1] // nodes are left
+		from = o.Images[1] // nodes are left
 	}
-	recording := record(t, o.Cluster, o.driver.Clock())
+	recording := record(t, o.Cluster.Cluster)
 	r := checktest.Get(forecast.Rehearse(t.Context(), forecast.RehearseOptions{
-		Reader: recording, From: from, To: o.images[1], Timing: plain, Faults: faults,
+		Reader: recording, From: from, To: o.Images[1], Timing: plain, Faults: faults,
 	}))(t)
-	o.pass(t, 8*time.Hour)
+	o.Advance(t, 8*time.Hour)
 	control, total := o.ends(t)
 	if total.IsZero() {
 		checktest.Equal(t, forecast.Stuck, r.Outcome, "at %s: %v", moment, r.Why)
@@ -179,8 +148,8 @@ func midUpdate(t *testing.T, seed uint64) {
 }
 
 // record records a cluster as it is.
-func record(t *testing.T, c *simulation.Cluster, now clock.PassiveClock) *dump.Recording {
+func record(t *testing.T, c *simulation.Cluster) *dump.Recording {
 	dir := filepath.Join(t.TempDir(), "recording")
-	checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Clock: now}))
+	checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{}))
 	return checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
 }

@@ -25,19 +25,19 @@ const (
 	documentedUpdate    = 75 * time.Minute
 )
 
-// longestWork is how long a node takes at most: a longer time between two of them has
-// other reasons.
+// longestWork is how long a node or an operator works at most: a longer time has a reason
+// of its own.
 const longestWork = 2 * time.Hour
 
 // ObservedTiming returns what the cluster shows of its own updates, and the defaults for
 // the rest. Each figure names its source. The order of the operators in running, the
 // release of the newest completed update, shows how long each of them took; without it, nil
 // or another release, only all of them together are known. Errors are those of reading the
-// cluster, other than that something is absent or was not collected.
+// cluster; what is absent or was not collected is none.
 func ObservedTiming(ctx context.Context, r clusterapi.Reader, running *payload.Image) (Timing, error) {
 	t := DefaultTiming()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return t, nil
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func ObservedTiming(ctx context.Context, r clusterapi.Reader, running *payload.I
 // of them show nothing.
 func whole[T any](ctx context.Context, r clusterapi.Reader) ([]T, error) {
 	all, err := clusterapi.List[T](ctx, r, clusterapi.ListOptions{})
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return nil, nil
 	}
 	return all, err
@@ -89,7 +89,7 @@ func updatesOf(history []configv1.UpdateHistory) (updates []configv1.UpdateHisto
 }
 
 // observeOperators scales the work of operators so that they take as long together as
-// they did: in the newest update until the last of them was done, in others as the
+// they did: in the newest update until the last of them was done, in older ones as the
 // documentation divides an update.
 func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []configv1.ClusterOperator) {
 	var took []time.Duration
@@ -108,11 +108,10 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 		took[0] = last.Sub(newest.StartedTime.Time)
 	}
 	together := median(took)
-	scaled := func(d time.Duration) time.Duration {
-		return time.Duration(float64(d) * float64(together) / float64(documentedOperators)).Round(time.Second)
-	}
-	t.Operator = Distribution{Median: scaled(t.Operator.Median), P90: scaled(t.Operator.P90),
-		Source: fmt.Sprintf("observed: %d updates of this cluster, in which all operators took %s", len(took), together.Round(time.Second))}
+	share := float64(together) / float64(documentedOperators)
+	one := time.Duration(float64(t.Operator.Median) * share).Round(time.Second)
+	t.Operator = t.Operator.around(one,
+		fmt.Sprintf("observed: %d updates of this cluster, in which all operators took %s", len(took), together.Round(time.Second)))
 }
 
 // finishedAt are the times at which operators were done with an update, by name: those of
@@ -133,8 +132,8 @@ func finishedAt(u configv1.UpdateHistory, operators []configv1.ClusterOperator) 
 }
 
 // observeEach learns how long each operator took: from when the last one of an earlier
-// runlevel was done. One that was done after another one of a later runlevel was at work
-// again for another reason, such as a node's reboot: it shows nothing.
+// runlevel was done. An operator that was done after one of a later runlevel was at work
+// again, such as for a node's reboot: it shows nothing.
 func (t *Timing) observeEach(newest configv1.UpdateHistory, operators []configv1.ClusterOperator, p *manifest.Payload) {
 	done := finishedAt(newest, operators)
 	level := make(map[string]string, len(done)) // two digits
@@ -150,7 +149,7 @@ func (t *Timing) observeEach(newest configv1.UpdateHistory, operators []configv1
 		}
 		return level[name] == ""
 	})
-	longer := float64(t.Operator.P90) / float64(t.Operator.Median)
+	t.Operators = make(map[string]Distribution)
 	for name, at := range known {
 		began := newest.StartedTime.Time
 		for other, earlier := range known {
@@ -162,17 +161,13 @@ func (t *Timing) observeEach(newest configv1.UpdateHistory, operators []configv1
 		if took <= 0 || took > longestWork {
 			continue
 		}
-		if t.Operators == nil {
-			t.Operators = make(map[string]Distribution)
-		}
-		t.Operators[name] = Distribution{Median: took, P90: time.Duration(float64(took) * longer).Round(time.Second),
-			Source: "observed: in the update to " + newest.Version + ", after the runlevels before"}
+		t.Operators[name] = t.Operator.around(took, "observed: in the update to "+newest.Version+", after the runlevels before")
 	}
 }
 
 // observeNodes learns how long reboots take in pools whose nodes go one at a time: from
-// one node's return to the next in the newest update. A pool that counts other nodes than
-// those that are known shows nothing.
+// one node's return to the next in the newest update. A pool shows nothing
+// unless the nodes that it counts are known.
 func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.MachineConfigPool, nodes []corev1.Node) {
 	state := mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{})
 	returned := make(map[string]time.Time, len(nodes))
@@ -183,6 +178,7 @@ func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.Mach
 			}
 		}
 	}
+	t.Reboots = make(map[string]Distribution)
 	for _, pool := range state.Pools() {
 		if state.Candidates(pool).MaxUnavailable != 1 || len(state.Nodes(pool)) != int(state.Pool(pool).Status.MachineCount) {
 			continue
@@ -204,12 +200,7 @@ func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.Mach
 		if reboot <= 0 {
 			continue
 		}
-		if t.Reboots == nil {
-			t.Reboots = make(map[string]Distribution)
-		}
-		longer := float64(t.Reboot.P90) / float64(t.Reboot.Median)
-		t.Reboots[pool] = Distribution{Median: reboot, P90: time.Duration(float64(reboot) * longer).Round(time.Second),
-			Source: fmt.Sprintf("observed: %d nodes that returned in the update to %s", len(at), newest.Version)}
+		t.Reboots[pool] = t.Reboot.around(reboot, fmt.Sprintf("observed: %d nodes that returned in the update to %s", len(at), newest.Version))
 	}
 }
 

@@ -75,7 +75,7 @@ func TestNamespaces(t *testing.T) {
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.18"},
 	}))(t)
 	o := forecast.Options{To: "4.18.15", Releases: images, Rehearse: &forecast.RehearseOptions{}}
-	f := checktest.Get(forecast.Update(t.Context(), record(t, cluster, clock), o))(t)
+	f := checktest.Get(forecast.Update(t.Context(), record(t, cluster), o))(t)
 	checktest.Equal(t, forecast.Completed, f.Rehearsal.Outcome, "why: %v", f.Rehearsal.Why)
 	checktest.Equal(t, 0, f.Changes.Count(preview.Fail), "objects refused")
 

@@ -35,11 +35,11 @@ type RehearseOptions struct {
 	// Timing describes how long things take; a zero field means the one in
 	// DefaultTiming.
 	Timing Timing
-	// Runs is how many times to play the update, with other times drawn from Timing;
+	// Runs is how many times to play the update, each with its own times from Timing;
 	// zero means 1.
 	Runs int
 	// Seed decides all that is drawn at random: the same seed, the same rehearsal. Zero
-	// is a seed like any other.
+	// is a seed too.
 	Seed uint64
 	// Until is after how long without movement an update counts as stuck; zero means
 	// 6 h of the cluster's time.
@@ -98,7 +98,7 @@ const (
 // complete, or else the first one.
 type Rehearsal struct {
 	Outcome Outcome `json:"outcome"`
-	// Why has the causes of an outcome other than Completed, the earliest first.
+	// Why has the causes unless the outcome is Completed, the earliest first.
 	Why []Cause `json:"why,omitempty"`
 	// Start is when the update was requested.
 	Start time.Time `json:"start"`

@@ -198,6 +198,7 @@ func TestAssumed(t *testing.T) {
 	checktest.Equal(t, forecast.Completed, r.Outcome, "why: %v", r.Why)
 	all := strings.Join(r.Assumed, "\n")
 	checktest.Has(t, all, "these ClusterOperators were not recorded, and are well at 4.14.1: ", "pods were not recorded",
+		"not all namespaces were recorded: each one that the update needs exists",
 		"the ControllerConfig was not recorded: the control plane is HighlyAvailable")
 
 	o.Faults = map[string]simulation.Fault{"operator/dns": {Kind: simulation.FaultDegraded}}

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// Options are the options of [Update] and [Fleet]. To is required; each other field
+// Options are the options of [Update] and [Fleet]. To is required; each further field
 // adds a part to the forecast. They are plain data.
 type Options struct {
 	// To is the version wanted.
@@ -56,8 +56,8 @@ type Options struct {
 }
 
 // Forecast is what an update would do to a cluster. Checks, changes, credentials and
-// rehearsal are about the first update of the Path, the others follow on a cluster that is
-// different by then. It is plain data.
+// rehearsal are about the first update of the Path: the updates after it find a cluster that
+// is different by then. It is plain data.
 type Forecast struct {
 	// Cluster is spec.clusterID, Channel spec.channel.
 	Cluster string `json:"cluster,omitempty"`

@@ -14,12 +14,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -227,6 +229,29 @@ func TestRehearsed(t *testing.T) {
 	}
 }
 
+// The documentation's formula follows the what-ifs of a rehearsal.
+func TestDocumented(t *testing.T) {
+	pool := &mcfgv1.MachineConfigPool{}
+	pool.Name = "worker"
+	pool.Status.MachineCount = 3
+	two, yes := intstr.FromInt32(2), true
+	for _, tt := range []struct {
+		name string
+		o    *forecast.RehearseOptions
+		want time.Duration
+	}{
+		{"as it is", nil, 75 * time.Minute},
+		{"more nodes", &forecast.RehearseOptions{Nodes: map[string]int{"worker": 9}}, 105 * time.Minute},
+		{"two at a time", &forecast.RehearseOptions{
+			Nodes: map[string]int{"worker": 9}, Pools: map[string]forecast.PoolChange{"worker": {MaxUnavailable: &two}},
+		}, 85 * time.Minute},
+		{"paused", &forecast.RehearseOptions{Pools: map[string]forecast.PoolChange{"worker": {Paused: &yes}}}, 0},
+	} {
+		f := checktest.Get(forecast.Update(t.Context(), cluster(t, pool), forecast.Options{To: "4.21.1", Rehearse: tt.o}))(t)
+		checktest.Equal(t, tt.want, f.Documented, "%s", tt.name)
+	}
+}
+
 // contents are the releases that are built in: 4.20.3 and 4.21.1.
 func contents(tb testing.TB) payload.Images {
 	tb.Helper()
@@ -307,6 +332,9 @@ func TestPaths(t *testing.T) {
 	} {
 		o := forecast.Options{To: to, Networks: []*path.Network{n}}
 		f := checktest.Get(forecast.Update(t.Context(), cluster(t), o))(t)
+		plain := checktest.Get(forecast.Update(t.Context(), cluster(t), forecast.Options{To: to}))(t)
+		same := finding(plain, "Graph", "SameVersion") != nil
+		checktest.Equal(t, want.reason == "SameVersion", same, "%s: the cluster's own version, without a graph", to)
 		checktest.Equal(t, want.path, versionsOf(f.Path), "%s: path", to)
 		checktest.Equal(t, want.nearest, versionsOf(f.Nearest), "%s: nearest", to)
 		checktest.Equal(t, want.verdict, f.Verdict(), "%s: %s", to, signs(t, f))

@@ -366,7 +366,7 @@ func (r *run) breakNodes() {
 // pending reports whether a pool that is not paused is not updated yet.
 func (r *run) pending(ctx context.Context) (bool, error) {
 	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, r.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return false, err
 	}
 	pending := func(p *mcfgv1.MachineConfigPool) bool { return !p.Spec.Paused && !updated(p) }
@@ -473,7 +473,7 @@ func (s *scene) madeUp(ctx context.Context, chain view.Chain) bool {
 // machines waits for whether it requires them or not.
 func (r *run) degradedPools(ctx context.Context) (chains []view.Chain, err error) {
 	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, r.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	for _, p := range pools {

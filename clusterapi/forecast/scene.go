@@ -59,6 +59,8 @@ type scene struct {
 	broken   []broken
 	poolOf   map[string]string // by node
 	podless  bool              // no pods are known
+	// namespaces reports that all of them are known.
+	namespaces bool
 	// refused is why the update cannot be rehearsed, nil if it can.
 	refused *Cause
 }
@@ -81,8 +83,13 @@ func startOf(r clusterapi.Reader) time.Time {
 // newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
-	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+	_, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{})
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
+	}
+	s.namespaces = err == nil && !s.gaps.lacks(namespaceKind.GroupKind())
+	if !s.namespaces {
+		s.assumed.add("not all namespaces were recorded: each one that the update needs exists")
 	}
 	s.base = memory.NewOpenShift(s.fork(s.gaps))
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.base, clusterapi.Key("", "version"))
@@ -102,11 +109,10 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	return s, nil
 }
 
-// fork are the options of a fork. Where all namespaces are known, it refuses objects in
-// others, as an API server does.
+// fork are the options of a fork. If all namespaces are known, it refuses objects that
+// are in none of them, as an API server does.
 func (s *scene) fork(base clusterapi.Reader) memory.Options {
-	known := !s.gaps.lacks(namespaceKind.GroupKind())
-	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: known}
+	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: s.namespaces}
 }
 
 // name finds out under which images the cluster knows the releases.
@@ -176,7 +182,7 @@ func (s *scene) Payload(_ context.Context, want configv1.Release) (fs.FS, error)
 // report a later release have its objects.
 func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) error {
 	_, gates, err := manifest.ReadGates(ctx, s.base, s.from.Version)
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	at, err := s.operatorVersions(ctx)
@@ -237,7 +243,7 @@ func (s *scene) count(ctx context.Context) (n int, err error) {
 		all, err := clusterapi.ListShared(
 			ctx, s.base, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, clusterapi.ListOptions{},
 		)
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return 0, err
 		}
 		n += len(all)
@@ -266,7 +272,7 @@ func named(r simulation.Release, version string) simulation.Release {
 // operatorVersions returns the version that each ClusterOperator reports for itself.
 func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error) {
 	all, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	at := make(map[string]string, len(all))
@@ -281,7 +287,7 @@ func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error)
 }
 
 // apply applies manifests and takes what was written as done. Those that are refused
-// are tried again for as long as others succeed.
+// are tried again until a round brings no success.
 func (s *scene) apply(
 	ctx context.Context, manifests []*manifest.Manifest, filter manifest.Filter, cv *configv1.ClusterVersion,
 ) error {
@@ -334,14 +340,14 @@ func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) err
 	if err == nil || !s.gaps.lacks(configMap) {
 		return nil
 	}
-	if !absent(err) {
+	if !clusterapi.IsAbsent(err) {
 		return err
 	}
 	gates, err := clusterapi.Get[corev1.ConfigMap](
 		ctx, s.base, clusterapi.Key("openshift-config-managed", "admin-gates"),
 	)
 	if err != nil {
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil
 		}
 		return err
@@ -422,6 +428,9 @@ func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) err
 // findNamed returns an error for a part in RehearseOptions.Faults or Heal that the cluster
 // does not have, with the names of those that it has.
 func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error {
+	if len(s.o.Faults)+len(s.o.Heal) == 0 {
+		return nil
+	}
 	known := make(map[string][]string)
 	for kind, gvk := range map[string]schema.GroupVersionKind{
 		"operator": configv1.GroupVersion.WithKind("ClusterOperator"),
@@ -429,7 +438,7 @@ func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error
 		"pod":      corev1.SchemeGroupVersion.WithKind("Pod"),
 	} {
 		all, err := clusterapi.ListShared(ctx, s.base, gvk, clusterapi.ListOptions{})
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return err
 		}
 		for _, o := range all {
@@ -478,11 +487,11 @@ func (s *scene) addNode(ctx context.Context, like, name string) error {
 // state is the cluster as decisions about nodes see it.
 func (s *scene) state(ctx context.Context) (*mcp.State, error) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	nodes, err := clusterapi.List[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return nil, err
 	}
 	return mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{}), nil
@@ -491,7 +500,7 @@ func (s *scene) state(ctx context.Context) (*mcp.State, error) {
 // findBroken finds what was recorded as broken and stays so.
 func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) error {
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	for _, co := range operators {
@@ -500,7 +509,7 @@ func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) erro
 		}
 	}
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	for _, n := range nodes {
@@ -541,7 +550,7 @@ func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
 func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, s.base, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.podless = len(pods) == 0 && s.gaps.lacks(podKind.GroupKind())
@@ -552,7 +561,7 @@ func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error 
 	case s.gaps.lacks(podKind.GroupKind()):
 		s.assumed.add(fmt.Sprintf("not all pods were recorded: drains evict the %d that were", len(pods)))
 	}
-	if _, err := clusterapi.ListShared(ctx, s.base, budgetKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+	if _, err := clusterapi.ListShared(ctx, s.base, budgetKind, clusterapi.ListOptions{}); err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	if s.gaps.lacks(budgetKind.GroupKind()) {

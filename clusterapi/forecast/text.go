@@ -20,7 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
-// Limits of a text, other than JSON, which has everything.
+// Limits of a text; JSON has everything.
 const (
 	maxObjects = 10      // objects of a finding
 	maxMessage = 1 << 10 // bytes of a message
@@ -335,7 +335,7 @@ func (f *Forecast) assumed() []string {
 // minutes rounds a duration for people.
 func minutes(d time.Duration) string { return text.Short(d.Round(time.Minute)) }
 
-// printable replaces control characters of a text from outside, other than white space.
+// printable replaces control characters of a text from outside, but keeps white space.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsPrint(r) {

@@ -20,6 +20,12 @@ type Distribution struct {
 	Source string `json:"source,omitempty"`
 }
 
+// around is a distribution of the same shape about another median.
+func (d Distribution) around(median time.Duration, source string) Distribution {
+	p90 := float64(median) * float64(d.P90) / float64(d.Median)
+	return Distribution{Median: median, P90: time.Duration(p90).Round(time.Second), Source: source}
+}
+
 // Timing describes how long each kind of work takes. A zero Distribution means the
 // one in [DefaultTiming].
 type Timing struct {

@@ -19,23 +19,22 @@ import (
 // that was only installed nothing.
 func TestObservedTiming(t *testing.T) {
 	o := newOriginal(t, simulation.Options{}, nil, reconcile.Faults{})
-	defer o.driver.Close()
 	checktest.Same(
 		t, forecast.DefaultTiming(), checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster, nil))(t),
 	)
-	o.pass(t, 3*time.Hour)
+	o.Advance(t, 3*time.Hour)
 	timing := checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster, nil))(t)
 	checktest.Has(t, timing.Operator.Source, "observed: 1 updates of this cluster, in which all operators took 24m0s")
 	checktest.Equal(t, 6*time.Minute*24/60, timing.Operator.Median, "an operator's work")
 	checktest.Equal(t, 0, len(timing.Operators), "operators without the release's order")
-	named := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster, o.images[1]))(t)
+	named := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster, o.Images[1]))(t)
 	checktest.Has(t, named.Operators["dns"].Source, "observed: in the update to 4.21.1")
 	for name, d := range named.Operators {
 		if (d.Median - 6*time.Minute).Abs() > time.Minute {
 			t.Errorf("operator %s takes %s, and took 6m", name, d.Median)
 		}
 	}
-	other := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster, o.images[0]))(t)
+	other := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster, o.Images[0]))(t)
 	checktest.Same(t, timing, other)
 	checktest.Has(t, timing.Reboots["worker"].Source, "observed: 3 nodes that returned in the update to 4.21.1")
 	if timing.Drain != forecast.DefaultTiming().Drain {
@@ -68,8 +67,7 @@ func (r cutReader) List(
 // Times between some of the nodes, or of the operators, are not observed.
 func TestObservedTimingOfSome(t *testing.T) {
 	o := newOriginal(t, simulation.Options{}, nil, reconcile.Faults{})
-	defer o.driver.Close()
-	o.pass(t, 3*time.Hour)
+	o.Advance(t, 3*time.Hour)
 	full := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster, nil))(t)
 	for _, err := range []error{nil, clusterapi.ErrNotCollected} {
 		some := checktest.Get(forecast.ObservedTiming(t.Context(), cutReader{o.Cluster, "Node", err}, nil))(t)

@@ -73,7 +73,7 @@ type Finding struct {
 	// why, and Severity what that means for the update.
 	Unknown bool `json:"unknown,omitempty"`
 	preconditions.Finding
-	// Same are the findings of other checks that have the same cause.
+	// Same are findings of further checks, or of the rehearsal, with the same cause.
 	Same []Finding `json:"same,omitempty"`
 }
 

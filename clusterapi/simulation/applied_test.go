@@ -89,9 +89,7 @@ func TestApplied(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := simulation.Applied(deployment(tt.stored), deployment(tt.want)); got != tt.ok {
-				t.Errorf("Applied = %v, want %v", got, tt.ok)
-			}
+			checktest.Equal(t, tt.ok, simulation.Applied(deployment(tt.stored), deployment(tt.want)), "Applied =")
 		})
 	}
 }

@@ -2,8 +2,8 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,22 +54,17 @@ func (s *settlement) assume(format string, args ...any) {
 	s.assumed = append(s.assumed, fmt.Sprintf(format, args...))
 }
 
-// absent reports whether an object, or its kind, does not exist or is not known.
-func absent(err error) bool {
-	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
-}
-
 func (s *settlement) readConfigs(ctx context.Context, _ []Release) (err error) {
 	s.pool, err = clusterapi.List[mcfgv1.MachineConfigPool](ctx, s.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.node, err = clusterapi.List[corev1.Node](ctx, s.cluster, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	all, err := clusterapi.ListShared(ctx, s.cluster, kindMachineConfig, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return err
 	}
 	s.config = make(map[string]*unstructured.Unstructured, len(all))
@@ -78,7 +73,7 @@ func (s *settlement) readConfigs(ctx context.Context, _ []Release) (err error) {
 	}
 	cc, err := clusterapi.GetShared(ctx, s.cluster, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if err != nil {
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil
 		}
 		return err
@@ -145,7 +140,7 @@ func (s *settlement) rendered(releases []Release) *release {
 // not known.
 func readTopology(ctx context.Context, r clusterapi.Reader) (string, error) {
 	infra, err := clusterapi.Get[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
-	if err != nil && !absent(err) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return "", err
 	}
 	if err != nil || infra.Status.ControlPlaneTopology == "" {
@@ -229,7 +224,7 @@ func (s *settlement) configs(ctx context.Context, releases []Release) error {
 		names[a[mcp.AnnotationCurrentConfig]] = true
 		names[a[mcp.AnnotationDesiredConfig]] = true
 	}
-	for _, name := range sortedKeys(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		other := object(kindMachineConfig, "", name, map[string]any{"spec": map[string]any{
 			"kernelArguments": []any{"recorded=" + name}}})
 		if err := ensure(name, other); err != nil {
@@ -252,14 +247,6 @@ func (s *settlement) current(name string) bool {
 	return u == nil || u.GetAnnotations()[mcp.AnnotationReleaseImageVersion] == s.cc.GetAnnotations()[mcp.AnnotationReleaseImageVersion]
 }
 
-func sortedKeys(m map[string]bool) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // render renders the present config of a pool from its parts.
 func (s *settlement) render(ctx context.Context, p *mcfgv1.MachineConfigPool) (*unstructured.Unstructured, error) {
 	recorded := p.DeepCopy()
@@ -278,7 +265,7 @@ func (s *settlement) operators(ctx context.Context, releases []Release) error {
 	own := s.cluster.releaseByVersion(releases[0].Version)
 	for _, o := range own.Operators {
 		stored, err := clusterapi.GetShared(ctx, s.cluster, kindClusterOperator, clusterapi.Key("", o.Name))
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return err
 		}
 		if err != nil || saysNothing(stored) {

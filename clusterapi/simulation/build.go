@@ -141,8 +141,7 @@ func (b *builder) namespaces() {
 	}
 }
 
-// configuration adds ClusterVersion and what the version operator reads
-// beside it.
+// configuration adds the ClusterVersion and what else the version operator reads.
 func (b *builder) configuration() error {
 	for _, name := range []string{"default", "openshift-config", "openshift-config-managed", mcp.OperatorNamespace} {
 		b.namespace(name)

@@ -88,7 +88,10 @@ func New(o Options) (*Cluster, error) {
 // Shares reports whether r is c itself; see [clusterapi.Shared].
 func (c *Cluster) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(c) }
 
-// Expect tells the cluster about a release that it may be updated to, or back
+// Time returns the time of the cluster, at which forecasts and views see it.
+func (c *Cluster) Time() time.Time { return c.clock.Now() }
+
+// Expect announces a release that the cluster may be updated to, or back
 // to: an operator goes to a release when its workloads have the form that the
 // release gives them. Call it before or during Run. A release of the same
 // version and image replaces the earlier one. It fails if the Kubernetes version of

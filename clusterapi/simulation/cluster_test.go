@@ -63,9 +63,7 @@ func TestNew(t *testing.T) {
 		}
 	}
 	want := "infra-0 zone-a,infra-1 zone-b,master-0 zone-a,master-1 zone-b,master-2 zone-c,worker-0 zone-a,worker-1 zone-b,worker-2 zone-c,worker-3 zone-a"
-	if got := strings.Join(names, ","); got != want {
-		t.Errorf("nodes %s, want %s", got, want)
-	}
+	checktest.Equal(t, want, strings.Join(names, ","), "nodes")
 	if p := get[mcfgv1.MachineConfigPool](t, c, "", "worker"); p.Spec.MaxUnavailable == nil || *p.Spec.MaxUnavailable != two || p.Status.MachineCount != 4 {
 		t.Errorf("pool worker %+v", p)
 	}

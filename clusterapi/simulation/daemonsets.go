@@ -74,7 +74,7 @@ func (p *process) rollOutDaemonSet(ctx context.Context, o *clusterapi.Object, ds
 			count++
 		}
 	}
-	left := seen.remaining(fmt.Sprintf("%s %d", ds.UID, ds.Generation), p.c.timing.Workload, r.Now)
+	left := seen.remaining(fmt.Sprintf("%s %d", ds.UID, ds.Generation), rolloutTime, r.Now)
 	_, err := change(ctx, p, o, true, func(ds *appsv1.DaemonSet) {
 		s := &ds.Status
 		s.ObservedGeneration = ds.Generation

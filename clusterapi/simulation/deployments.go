@@ -47,7 +47,7 @@ func (p *process) rollOutDeployment(ctx context.Context, o *clusterapi.Object, d
 		deploymentCondition(s, appsv1.DeploymentAvailable) != nil {
 		return reconcile.Result{}, nil
 	}
-	left := seen.remaining(fmt.Sprintf("%s %d", d.UID, d.Generation), p.c.timing.Workload, r.Now)
+	left := seen.remaining(fmt.Sprintf("%s %d", d.UID, d.Generation), rolloutTime, r.Now)
 	_, err := change(ctx, p, o, true, func(d *appsv1.Deployment) {
 		s := &d.Status
 		s.ObservedGeneration = d.Generation

@@ -140,7 +140,7 @@ func (p *process) scaleOfPods(ctx context.Context, namespace string, pods []*cor
 }
 
 // scaleOf returns the scale of a pod's controller, of the Deployment behind a
-// ReplicaSet; zero for kinds that have no scale and for one that is gone.
+// ReplicaSet; zero for kinds that have no scale and for one that does not exist.
 func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.OwnerReference) (types.UID, int32, error) {
 	key := clusterapi.Key(namespace, owner.Name)
 	uid, scale := owner.UID, int32(0)

@@ -1,64 +1,43 @@
-// Package simulation provides a cluster whose controllers behave, for
-// rehearsals, examples and tests of updates: a memory cluster, and alongside it
-// the operators, nodes and workloads that a real one has.
+// Package simulation provides a cluster whose controllers behave, for rehearsals, examples
+// and tests of updates: a memory cluster, and alongside it the operators, nodes and
+// workloads that a real one has.
 //
-// # Who plays what
+// This module is two of the programs that update an OpenShift cluster: the
+// cluster-version operator (package clusterupdate) and the machine-config controller
+// (package rollout, in mode Drive). A [Cluster] plays those that they meet in the API:
 //
-// An update of an OpenShift cluster is the work of many programs that only
-// meet in the API. This module is two of them: the cluster-version operator
-// (package clusterupdate) and the machine-config controller (package mcp,
-// whose Rollout in mode Drive targets and drains nodes and writes the status
-// of pools). This package plays the others:
-//
-//   - The operators behind the ClusterOperators. When an operator's workloads
-//     have been stored in the form that a release gives them, it reports
-//     Progressing, and after a while the release's versions.
-//   - The rest of the machine-config operator. It renders a machine config for
-//     each pool whenever the release or the MachineConfigs change, and reports
-//     the release's version once the pools that an update waits for have
-//     finished.
-//   - The machine-config daemon, kubelet and host of each node. Told by the
-//     annotation desiredConfig, the daemon reports Working, asks for a drain,
-//     applies the config, and reboots; the node is NotReady for a while, and
-//     returns with a new kubelet; the daemon asks for the uncordon and
-//     reports Done.
-//   - The controllers of Deployments, ReplicaSets, DaemonSets, StatefulSets and
-//     Jobs, the scheduler, and the disruption controller, so that evictions
-//     succeed or are refused as on a real cluster.
+//   - The operators behind the ClusterOperators. When an operator's workloads have the
+//     form that a [Release] gives them, it reports Progressing, and after a while the
+//     release's versions.
+//   - The rest of the machine-config operator, which renders configs and waits for pools.
+//   - The machine-config daemon, kubelet and host of each node: they ask for a drain,
+//     apply the config, reboot, and ask for the uncordon.
+//   - The controllers of Deployments, ReplicaSets, DaemonSets, StatefulSets and Jobs, the
+//     scheduler, and the disruption controller, which allows and refuses evictions.
 //
 // Package olm/install/installtest plays the half of OLM that a cluster is left with.
 //
-// Each behaviour is a [reconcile.Reconciler]: objects wake it, some with a delay,
-// and it has no goroutine or clock. None knows another: they read and write
-// objects. So any of them can be disturbed or replaced by a program under test, and
-// a cluster that was stopped continues from its objects when it is run again. What
-// continues without them starts again then: the rollout of a workload without pods,
-// a pod's start and end, a daemon's staging of a config, its wait for a drain. How
-// long a [Fault] has lasted is counted by the Cluster.
+// Each is a [reconcile.Reconciler] that knows the others by their objects alone, so that a
+// program under test can disturb or replace it. A cluster that was stopped continues from
+// its objects. What they do not record starts again then: the rollout of a workload without
+// pods, a pod's start and end, a daemon's staging of a config, its wait for a drain.
 //
-// Workloads of operators have no pods; their status alone is played, since an
-// update looks at nothing else. Deployments and DaemonSets with the annotation
-// clusterupdate.github.io/simulated-pods, as those of [Options.Workloads], have pods that drains
-// have to move.
+// Workloads of operators have no pods, only a status: an update looks at nothing else.
+// Deployments and DaemonSets with the annotation clusterupdate.github.io/simulated-pods, as
+// those of [Options].Workloads, have pods that drains have to move.
 //
-// # Faults
+// A [Fault] breaks an operator, a node or a pod. In virtual time calls of the API fail by
+// [reconcile.Faults].
 //
-// An operator, node or pod can be given a [Fault], when the cluster is made or
-// while it runs, with an end or without. Calls of the API fail by
-// [reconcile.Faults] in virtual time, and by the Intercept of Options.Memory.
+// In virtual time, [Cluster.Process] goes to [reconcile.NewVirtual], with what else is to
+// run: an update of hours takes as long as its computing, and the same seed gives the same
+// objects, byte for byte. Live, [Cluster.Run] plays the cluster on the clock of [Options]; a
+// [ScaledClock] shows an update of an hour in seconds.
 //
-// # Time
+// A Cluster is safe for concurrent use. Options and what they hold are plain data.
 //
-// A cluster's behaviours run in one of two ways. In virtual time, [Cluster.Process]
-// goes to [reconcile.NewVirtual], with what else is to run: an update of hours
-// takes as long as its computing, and the same seed gives the same objects, byte
-// for byte. Live, [Cluster.Run] plays them on the clock of [Options]; with
-// [ScaledClock] an update of an hour can be watched in seconds.
-//
-// # Sources
-//
-// What each part does is described in the OpenShift documentation
-// (https://docs.redhat.com/en/documentation/openshift_container_platform,
-// "Updating clusters" and "Machine configuration") and in the Kubernetes one
+// The parts behave as the documentation of OpenShift describes them
+// (https://docs.redhat.com/en/documentation/openshift_container_platform, "Updating
+// clusters" and "Machine configuration"), and that of Kubernetes
 // (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/).
 package simulation

@@ -94,19 +94,15 @@ func list[T any](t *testing.T, c clusterapi.Reader, o clusterapi.ListOptions) []
 
 func modify[T any](t *testing.T, c clusterapi.ClusterAPI, namespace, name string, f func(*T)) {
 	t.Helper()
-	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key(namespace, name), clusterapi.ModifyOptions{}, func(obj *T) error {
+	checktest.Get(clusterapi.Modify(t.Context(), c, clusterapi.Key(namespace, name), clusterapi.ModifyOptions{}, func(obj *T) error {
 		f(obj)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func apply(t *testing.T, c clusterapi.ClusterAPI, u *unstructured.Unstructured) {
 	t.Helper()
-	if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Get(c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}))(t)
 }
 
 // conditions writes the three main conditions of an operator as "ATrue PFalse

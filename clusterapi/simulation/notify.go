@@ -15,8 +15,8 @@ import (
 // expect.
 const noticeNamespace = "clusterupdate-simulation"
 
-// notify makes a behaviour look at a part. Before the first behaviour starts there
-// is nobody to notify.
+// notify makes a behaviour look at a part. Before the first behaviour starts it
+// does nothing.
 func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	if !c.begun.Load() {
 		return
@@ -29,7 +29,7 @@ func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	// Both do what they do on any cluster: no fault of the API strikes them.
 	_ = c.Remove(kindConfigMap, clusterapi.KeyOf(u))
 	if err := c.Load(u); err != nil {
-		c.logger.Warn("a behaviour of the simulated cluster could not be told", "behaviour", behaviour, "part", part, "error", err)
+		c.logger.Warn("a behaviour of the simulated cluster could not be notified", "behaviour", behaviour, "part", part, "error", err)
 	}
 }
 

@@ -163,7 +163,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 	case 1:
 		return matched[0], nil
 	}
-	// The workloads do not tell them apart.
+	// The workloads are the same in all of them.
 	cv, err := clusterapi.GetShared(ctx, o.p.api, kindClusterVersion, clusterapi.Key("", "version"))
 	if err != nil {
 		if clusterapi.IsMissing(err) {
@@ -199,7 +199,7 @@ func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, er
 }
 
 // sameSpec reports whether two states are of one object and have the same spec, as
-// far as the generation tells.
+// far as the generation shows.
 func sameSpec(a, b *clusterapi.Object) bool {
 	g := a.Unstructured().GetGeneration()
 	return g != 0 && g == b.Unstructured().GetGeneration() && a.UID() == b.UID()

@@ -81,12 +81,10 @@ func TestOperatorWithoutWorkloadFollowsClusterVersion(t *testing.T) {
 	c.Expect(to)
 	c.pass(time.Hour)
 	expectOperator(t, c, "config", "before the cluster moved", "4.20.3")
-	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+	checktest.Get(clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 		cv.Status.Desired = configv1.Release{Version: "4.21.1", Image: "registry.example/other"}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	c.pass(time.Hour)
 	expectOperator(t, c, "config", "after the cluster moved", "4.21.1")
 }
@@ -117,9 +115,7 @@ func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
 	c.pass(time.Hour)
 	expectOperator(t, c, "dns", "with another spec", "4.20.3")
 	apply(t, c, widget(2))
-	if err := c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}))
 	c.pass(time.Hour)
 	expectOperator(t, c, "dns", "with the wanted spec", "4.21.1")
 }
@@ -232,12 +228,10 @@ func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
 
 func modifyStatus(t *testing.T, c *cluster, pool string, f func(*mcfgv1.MachineConfigPoolStatus)) {
 	t.Helper()
-	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", pool), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+	checktest.Get(clusterapi.Modify(t.Context(), c, clusterapi.Key("", pool), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 		f(&p.Status)
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func setPool(s *mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolConditionType, status corev1.ConditionStatus, message string) {
@@ -301,9 +295,7 @@ func TestPoolProblems(t *testing.T) {
 			if got := version(co) == "4.21.1"; got != (tt.want == "") {
 				t.Errorf("version %s", version(co))
 			}
-			if got := coCondition(co, configv1.OperatorDegraded).Status == configv1.ConditionTrue; got != tt.failed {
-				t.Errorf("Degraded: %v, want %v", got, tt.failed)
-			}
+			checktest.Equal(t, tt.failed, coCondition(co, configv1.OperatorDegraded).Status == configv1.ConditionTrue, "Degraded")
 			degraded := tt.name == "a custom pool degraded"
 			if got := coCondition(co, configv1.OperatorUpgradeable); (got.Reason == "DegradedPool") != degraded {
 				t.Errorf("Upgradeable %+v", got)
@@ -333,9 +325,7 @@ func TestPoolTexts(t *testing.T) {
 		modifyStatus(t, c, "worker", func(s *mcfgv1.MachineConfigPoolStatus) { s.Conditions = tt.conditions })
 		c.pass(time.Second)
 		var texts map[string]string
-		if err := json.Unmarshal(get[configv1.ClusterOperator](t, c, "", "machine-config").Status.Extension.Raw, &texts); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal(get[configv1.ClusterOperator](t, c, "", "machine-config").Status.Extension.Raw, &texts))
 		if texts["worker"] != tt.want {
 			t.Errorf("%q, want %q", texts["worker"], tt.want)
 		}

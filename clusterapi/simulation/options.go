@@ -181,22 +181,23 @@ type Workload struct {
 	Fault *Fault
 }
 
+// What takes the same time on every cluster.
+const (
+	rolloutTime = 20 * time.Second // of a workload without pods
+	jobTime     = 30 * time.Second
+	renderTime  = 5 * time.Second // from a change to the rendered machine config
+)
+
 // Timing describes how long things take. A zero field means its default; [New]
 // refuses a negative one.
 type Timing struct {
 	// Operator is how long an operator works on a new version; 2 min.
 	Operator time.Duration
-	// Workload is how long a rollout takes of a workload without pods; 20 s.
-	Workload time.Duration
-	// Job is how long a Job runs; 30 s.
-	Job time.Duration
 	// PodStart is from a pod's placement, or its node's return, to Ready; 10 s.
 	PodStart time.Duration
 	// PodStop is how long a pod takes to end when it is deleted, unless its grace
 	// period is shorter; 5 s.
 	PodStop time.Duration
-	// Render is from a change to the rendered machine config; 5 s.
-	Render time.Duration
 	// Daemon is from a change of a node's annotations to the machine-config
 	// daemon's reaction; 1 s.
 	Daemon time.Duration
@@ -225,11 +226,8 @@ func (t Timing) withDefaults() Timing {
 		value time.Duration
 	}{
 		{&t.Operator, 2 * time.Minute},
-		{&t.Workload, 20 * time.Second},
-		{&t.Job, 30 * time.Second},
 		{&t.PodStart, 10 * time.Second},
 		{&t.PodStop, 5 * time.Second},
-		{&t.Render, 5 * time.Second},
 		{&t.Daemon, time.Second},
 		{&t.DrainPoll, 10 * time.Second},
 		{&t.DrainLimit, time.Hour},

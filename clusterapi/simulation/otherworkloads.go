@@ -28,7 +28,7 @@ func (p *process) statefulSets() *behaviour {
 			if ss.Status.ObservedGeneration == ss.Generation && ss.Status.UpdatedReplicas == n && ss.Status.AvailableReplicas == n {
 				return reconcile.Result{}, nil
 			}
-			left := seen.remaining(fmt.Sprintf("%s %d", ss.UID, ss.Generation), p.c.timing.Workload, r.Now)
+			left := seen.remaining(fmt.Sprintf("%s %d", ss.UID, ss.Generation), rolloutTime, r.Now)
 			_, err = change(ctx, p, o, true, func(ss *appsv1.StatefulSet) {
 				s := &ss.Status
 				s.ObservedGeneration = ss.Generation
@@ -57,9 +57,9 @@ func (p *process) jobs() *behaviour {
 				return reconcile.Result{}, err
 			}
 			now := metav1.NewTime(r.Now)
-			left := p.c.timing.Job
+			left := jobTime
 			if job.Status.StartTime != nil {
-				left = job.Status.StartTime.Add(p.c.timing.Job).Sub(r.Now)
+				left = job.Status.StartTime.Add(jobTime).Sub(r.Now)
 			}
 			_, err = change(ctx, p, o, true, func(job *batchv1.Job) {
 				s := &job.Status

@@ -14,7 +14,7 @@ import (
 
 // kubelets plays the kubelets' part in a pod's life: it becomes Ready some time
 // after it was placed, is not Ready while its node is not, and ends some time after
-// its deletion was requested. A pod whose node is gone goes too.
+// its deletion was requested. A pod whose node does not exist ends too.
 func (p *process) kubelets() *behaviour {
 	k := &kubelet{p: p, seen: make(since)}
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{

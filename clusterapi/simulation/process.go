@@ -85,7 +85,7 @@ type behaviour struct {
 	look func(ctx context.Context, r reconcile.Request) (reconcile.Result, error)
 }
 
-// The names of the behaviours that the program can tell something.
+// The names of the behaviours that the program can notify.
 const (
 	partOperators = "operators"
 	partNodes     = "nodes"

@@ -36,11 +36,11 @@ func TestBudgetHolds(t *testing.T) {
 				seconds: rapid.IntRange(1, 30).Draw(rt, "seconds"),
 			}
 		}), 1, 12).Draw(rt, "steps")
-		checktest.OK(rt, checkBudget(t, nodes, replicas, allowed, steps))
+		checkBudget(t, rt, nodes, replicas, allowed, steps)
 	})
 }
 
-func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep) error {
+func checkBudget(t *testing.T, rt *rapid.T, nodes, replicas, allowed int, steps []budgetStep) {
 	budget := intstr.FromInt32(int32(allowed))
 	c := made(t, simulation.Options{
 		Release:   simulation.Release{Version: "4.20.3"},
@@ -50,66 +50,45 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 	c.run(t)
 	ctx := t.Context()
 	c.pass(time.Minute)
-	if got, err := healthyPods(ctx, c, "web"); err != nil || got != replicas {
-		return fmt.Errorf("%d of %d pods at first, error %v", got, replicas, err)
-	}
-	schedulable := func(node int, on bool) error {
-		key := clusterapi.Key("", fmt.Sprintf("worker-%d", node))
-		_, err := clusterapi.Modify(ctx, c, key, clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
-			n.Spec.Unschedulable = !on
-			return nil
-		})
-		return err
+	checktest.Equal(rt, replicas, healthyPods(ctx, c, "web"), "pods at first")
+	schedulable := func(node int, on bool) {
+		modify(t, c, "", fmt.Sprintf("worker-%d", node), func(n *corev1.Node) { n.Spec.Unschedulable = !on })
 	}
 	for i, s := range steps {
-		var err error
 		switch s.action {
 		case "cordon", "uncordon":
-			err = schedulable(s.node, s.action == "uncordon")
+			schedulable(s.node, s.action == "uncordon")
 		case "evict":
-			var pods []corev1.Pod
-			pods, err = clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{NodeName: fmt.Sprintf("worker-%d", s.node)})
-			for _, p := range pods {
-				if e := c.Evict(ctx, clusterapi.Key(p.Namespace, p.Name), clusterapi.EvictOptions{}); e != nil && !apierrors.IsTooManyRequests(e) {
-					err = e
+			for _, p := range list[corev1.Pod](t, c, clusterapi.ListOptions{NodeName: fmt.Sprintf("worker-%d", s.node)}) {
+				err := c.Evict(ctx, clusterapi.Key(p.Namespace, p.Name), clusterapi.EvictOptions{})
+				if !apierrors.IsTooManyRequests(err) {
+					checktest.OK(rt, err)
 				}
 			}
 		case "pass":
 			c.pass(time.Duration(s.seconds) * time.Second)
 		}
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
 		c.pass(0)
-		if got, err := healthyPods(ctx, c, "web"); err != nil || got < replicas-allowed {
-			return fmt.Errorf("step %d: %d healthy pods, want %d - %d, error %v", i, got, replicas, allowed, err)
+		if got := healthyPods(ctx, c, "web"); got < replicas-allowed {
+			rt.Errorf("step %d: %d healthy pods, want %d - %d", i, got, replicas, allowed)
 		}
 	}
 	for node := range nodes {
-		if err := schedulable(node, true); err != nil {
-			return err
-		}
+		schedulable(node, true)
 	}
 	c.pass(10 * time.Minute)
-	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
-	if err != nil {
-		return err
-	}
-	if got, err := healthyPods(ctx, c, "web"); err != nil || got != replicas || len(pods) != replicas {
-		return fmt.Errorf("in the end %d pods, %d of %d healthy, error %v", len(pods), got, replicas, err)
-	}
-	return nil
+	checktest.Equal(rt, replicas, healthyPods(ctx, c, "web"), "healthy pods in the end")
+	checktest.Equal(rt, replicas, len(list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"})), "pods in the end")
 }
 
 // healthyPods counts the pods of an app that are Ready and stay.
-func healthyPods(ctx context.Context, c clusterapi.Reader, app string) (n int, err error) {
-	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
-	for i := range pods {
-		for _, cond := range pods[i].Status.Conditions {
-			if pods[i].Labels["app"] == app && cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue && pods[i].DeletionTimestamp == nil {
+func healthyPods(ctx context.Context, c clusterapi.Reader, app string) (n int) {
+	for _, p := range checktest.Must(clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})) {
+		for _, cond := range p.Status.Conditions {
+			if p.Labels["app"] == app && cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
 				n++
 			}
 		}
 	}
-	return n, err
+	return n
 }

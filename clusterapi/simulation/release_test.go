@@ -135,9 +135,7 @@ func TestUpdateOfRealReleases(t *testing.T) {
 func TestStrictBackend(t *testing.T) {
 	c := start(t, simulation.Options{Release: payload.Release(load(t, sample.From(), sample.FromImage))})
 	c.pass(time.Hour)
-	if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
-		t.Errorf("%d pools, want 2", got)
-	}
+	checktest.Equal(t, 2, len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})), "pools")
 }
 
 // An operator does not wait for workloads that an update applies only once the

@@ -25,9 +25,9 @@ import (
 // rendering keeps each pool's rendered config in step with the release that
 // ControllerConfig describes and with the MachineConfigs that the pool selects.
 func (p *process) rendering() *behaviour {
-	every := []reconcile.Wake{{Key: everyPool, After: p.c.timing.Render}}
+	every := []reconcile.Wake{{Key: everyPool, After: renderTime}}
 	return &behaviour{name: "rendering of machine configs", look: p.renderPools, watches: []reconcile.Watch{
-		p.watch(kindMachineConfigPool, unless(sameForRenderer, wakeChanged(p.c.timing.Render))),
+		p.watch(kindMachineConfigPool, unless(sameForRenderer, wakeChanged(renderTime))),
 		p.watch(kindMachineConfig, func(old, new *clusterapi.Object) []reconcile.Wake {
 			if isRendered(either(old, new).Unstructured()) {
 				return nil

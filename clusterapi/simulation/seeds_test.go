@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -49,15 +50,12 @@ func exactly(seed uint64) bool { return seed%4 >= 2 }
 func playUpdate(seed uint64, o reconcile.VirtualOptions) (faults []string, hash string, err error) {
 	one := intstr.FromInt32(1)
 	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	c, err := simulation.New(simulation.Options{Clock: clock, Release: release("4.20.3", "machine-config", "dns"),
+	c := checktest.Must(simulation.New(simulation.Options{Clock: clock, Release: release("4.20.3", "machine-config", "dns"),
 		Memory: memory.Options{CheckShared: true},
 		Workloads: []simulation.Workload{
 			{Name: "web", Replicas: 4, MaxUnavailable: &one},
 			{Name: "agent", DaemonSet: true},
-		}})
-	if err != nil {
-		return nil, "", err
-	}
+		}}))
 	to := release("4.21.1", "machine-config", "dns")
 	c.Expect(to)
 	all, sum := c.Follow(), sha256.New()
@@ -66,119 +64,83 @@ func playUpdate(seed uint64, o reconcile.VirtualOptions) (faults []string, hash 
 	v := reconcile.NewVirtual(o, c.Process(), drainerProcess())
 	defer v.Close()
 	defer func() { faults = v.Faults() }()
-	note := func() error {
-		for change, ok := all.Next(); ok; change, ok = all.Next() {
-			line, err := json.Marshal(change.Object().Unstructured())
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(sum, change.New != nil, string(line))
-		}
-		return nil
-	}
+	pass := func(d time.Duration) { fail(v.RunUntil(clock.Now().Add(d))) }
 	ctx := context.Background()
-	if err := v.RunUntil(clock.Now().Add(10 * time.Minute)); err != nil {
-		return nil, "", err
-	}
+	pass(10 * time.Minute)
 	for _, op := range to.Operators {
-		if _, err := c.Apply(ctx, op.Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
-			return nil, "", err
-		}
+		checktest.Must(c.Apply(ctx, op.Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}))
 	}
-	if err := v.RunUntil(clock.Now().Add(20 * time.Minute)); err != nil {
-		return nil, "", err
-	}
-	pool, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "worker"))
-	if err != nil {
-		return nil, "", err
-	}
+	pass(20 * time.Minute)
+	pool := checktest.Must(clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "worker")))
 	config := pool.Spec.Configuration.Name
 	for i := range 3 {
-		node := fmt.Sprintf("worker-%d", i)
-		if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
+		node := clusterapi.Key("", fmt.Sprintf("worker-%d", i))
+		checktest.Must(clusterapi.Modify(ctx, c, node, clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
 			n.Annotations[mcp.AnnotationDesiredConfig] = config
 			return nil
-		}); err != nil {
-			return nil, "", err
-		}
-		for range 60 { // minutes
-			if err := v.RunUntil(clock.Now().Add(time.Minute)); err != nil {
-				return nil, "", err
-			}
-			if n, err := healthyPods(ctx, c, "web"); err != nil || n < 3 && exactly(seed) {
-				return nil, "", fmt.Errorf("%s: %d healthy pods of 4, of which 1 may be missing, error %v", clock.Now(), n, err)
+		}))
+		for range 60 {
+			pass(time.Minute)
+			if n := healthyPods(ctx, c, "web"); n < 3 && exactly(seed) {
+				return nil, "", fmt.Errorf("%s: %d healthy pods of 4, of which 1 may be missing", clock.Now(), n)
 			}
 		}
 	}
-	if err := v.RunUntil(clock.Now().Add(time.Hour)); err != nil {
-		return nil, "", err
+	pass(time.Hour)
+	for change, ok := all.Next(); ok; change, ok = all.Next() {
+		line := checktest.Must(json.Marshal(change.Object().Unstructured()))
+		fmt.Fprintln(sum, change.New != nil, string(line))
 	}
-	if err := note(); err != nil {
-		return nil, "", err
-	}
-	if err := c.CheckShared(); err != nil {
-		return nil, "", err
-	}
+	fail(c.CheckShared())
 	return nil, hex.EncodeToString(sum.Sum(nil)), atRest(ctx, c, config)
+}
+
+// fail panics with an error, which ends the run of a seed.
+func fail(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // atRest says what is not as it should be after the update.
 func atRest(ctx context.Context, c *simulation.Cluster, config string) error {
 	var wrong []string
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		return err
-	}
+	operators := checktest.Must(clusterapi.List[configv1.ClusterOperator](ctx, c, clusterapi.ListOptions{}))
 	for _, co := range operators {
 		// Of the machine-config operator's pools nobody here writes the status.
 		if got := conditions(&co) + " " + version(&co); co.Name == "dns" && got != "ATrue PFalse DFalse 4.21.1" {
 			complain("operator %s: %s", co.Name, got)
 		}
 	}
-	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		return err
-	}
+	nodes := checktest.Must(clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}))
 	for _, n := range nodes {
 		if a := n.Annotations; strings.HasPrefix(n.Name, "worker") && (a[mcp.AnnotationCurrentConfig] != config || a[mcp.AnnotationState] != mcp.StateDone ||
 			n.Spec.Unschedulable || n.Status.NodeInfo.KubeletVersion != "v1.34.0" || a[annotationDisk] != "" || a[annotationBoot] != "") {
 			complain("node %s: %v, kubelet %s, cordoned %t", n.Name, a, n.Status.NodeInfo.KubeletVersion, n.Spec.Unschedulable)
 		}
 	}
-	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
-	if err != nil {
-		return err
-	}
+	pods := checktest.Must(clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"}))
 	for _, app := range []struct {
 		name string
 		want int
 	}{{"web", 4}, {"agent", 3}} {
-		if n, err := healthyPods(ctx, c, app.name); n != app.want || err != nil {
-			complain("%d healthy pods of %s, want %d, error %v", n, app.name, app.want, err)
+		if n := healthyPods(ctx, c, app.name); n != app.want {
+			complain("%d healthy pods of %s, want %d", n, app.name, app.want)
 		}
 	}
 	if len(pods) != 7 {
 		complain("%d pods, want 7", len(pods))
 	}
-	b, err := clusterapi.Get[policyv1.PodDisruptionBudget](ctx, c, clusterapi.Key("default", "web"))
-	if err != nil {
-		return err
-	}
+	b := checktest.Must(clusterapi.Get[policyv1.PodDisruptionBudget](ctx, c, clusterapi.Key("default", "web")))
 	if s := &b.Status; s.CurrentHealthy != 4 || s.DesiredHealthy != 3 || s.DisruptionsAllowed != 1 || len(s.DisruptedPods) != 0 {
 		complain("budget %+v", s)
 	}
-	d, err := clusterapi.Get[appsv1.Deployment](ctx, c, clusterapi.Key("default", "web"))
-	if err != nil {
-		return err
-	}
+	d := checktest.Must(clusterapi.Get[appsv1.Deployment](ctx, c, clusterapi.Key("default", "web")))
 	if s := &d.Status; s.AvailableReplicas != 4 || s.Replicas != 4 || s.ObservedGeneration != d.Generation {
 		complain("deployment %+v", s)
 	}
-	ds, err := clusterapi.Get[appsv1.DaemonSet](ctx, c, clusterapi.Key("default", "agent"))
-	if err != nil {
-		return err
-	}
+	ds := checktest.Must(clusterapi.Get[appsv1.DaemonSet](ctx, c, clusterapi.Key("default", "agent")))
 	if s := &ds.Status; s.NumberReady != 3 || s.UpdatedNumberScheduled != 3 || s.DesiredNumberScheduled != 3 {
 		complain("daemon set %+v", s)
 	}
@@ -204,9 +166,7 @@ func TestSameSeedSameCluster(t *testing.T) {
 		for _, processors := range []int{1, 2} {
 			runtime.GOMAXPROCS(processors)
 			_, hash, err := playUpdate(seed, rough(seed, nil))
-			if err != nil {
-				t.Fatalf("seed %d: %v", seed, err)
-			}
+			checktest.OK(t, err)
 			if first == "" {
 				first = hash
 			} else if hash != first {

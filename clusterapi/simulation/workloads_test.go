@@ -179,9 +179,7 @@ func TestPodsOfANodeThatGoesDown(t *testing.T) {
 	c.pass(time.Minute)
 	expectPods(t, c, "back", "agent-worker-0@worker-0", "agent-worker-1@worker-1", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1")
 
-	if err := c.Delete(t.Context(), corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", "worker-1"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", "worker-1"), clusterapi.DeleteOptions{}))
 	c.pass(time.Minute)
 	expectPods(t, c, "gone", "agent-worker-0@worker-0", "agent-worker-2@worker-2", "web-0@worker-0", "web-2@worker-2")
 }

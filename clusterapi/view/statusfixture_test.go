@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -235,7 +236,7 @@ func components(c *updatetest.Cluster) func(*configv1.ClusterVersion) []view.Com
 // newUpdating returns a cluster that is requested to update, with more processes.
 func newUpdating(t *testing.T, o reconcile.VirtualOptions, more ...func(*updatetest.Cluster) reconcile.Process) *updatetest.Cluster {
 	t.Helper()
-	c := updatetest.New(t, 2, o)
+	c := updatetest.New(t, simulation.Options{Pools: []simulation.Pool{{Nodes: 2}}}, o)
 	for _, p := range more {
 		c.Virtual.Add(p(c))
 	}

@@ -154,8 +154,7 @@ func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.
 		}
 		o.forecast.Releases = images
 		o.forecast.To = images[1].Version()
-		recorded := rehearsal.Recorded{Cluster: cluster.Cluster, Now: cluster.Clock.Now()}
-		return []forecast.Cluster{{Name: "simulated", Reader: recorded}}, nil
+		return []forecast.Cluster{{Name: "simulated", Reader: cluster.Cluster}}, nil
 	}
 	if err := o.releases(ctx); err != nil {
 		return nil, err

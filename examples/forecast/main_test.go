@@ -106,7 +106,6 @@ func TestForecastAndUpdate(t *testing.T) {
 	checktest.OK(t, err)
 	from, to := images[0].Version(), images[1].Version()
 	o := forecast.Options{To: to, Releases: images, Rehearse: &forecast.RehearseOptions{}}
-	o.Preflight.Input.Now = cluster.Clock.Now()
 	f := checktest.Get(forecast.Update(t.Context(), cluster, o))(t)
 	wanted := map[string]preview.Action{}
 	for _, c := range f.Changes.Changes {

@@ -103,7 +103,7 @@ func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
 		return nil, program.Usagef("-canary: %w", err)
 	}
 	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{
-		Reader: rehearsal.Recorded{Cluster: cluster, Now: c.Clock.Now()}, From: images[0], To: images[1],
+		Reader: cluster, From: images[0], To: images[1],
 		Seed: o.seed, Until: time.Duration(o.until), Faults: o.broken, Plan: canary,
 		Calls: reconcile.Faults{Before: o.fraction / 2, After: o.fraction / 2, Processes: []string{"rollout", "plan canary"}},
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
@@ -24,9 +25,9 @@ type Cluster struct {
 	Images  payload.Images // of both releases
 }
 
-// New returns a cluster with three control plane nodes and so many workers, at rest at the
-// first release. Cluster and Clock of o are set.
-func New(t testing.TB, workers int, o reconcile.VirtualOptions) *Cluster {
+// New returns a cluster with three control plane nodes, at rest at the first release. Clock,
+// release and channel of o are set, and Cluster and Clock of v.
+func New(t testing.TB, o simulation.Options, v reconcile.VirtualOptions) *Cluster {
 	t.Helper()
 	images := payload.Images{
 		checktest.Get(payload.Open(t.Context(), sample.FromVersion, sample.From()))(t),
@@ -34,20 +35,27 @@ func New(t testing.TB, workers int, o reconcile.VirtualOptions) *Cluster {
 	}
 	updates := checktest.Get(graph.DecodeBytes(images.Graph(sample.Channel), graph.DecodeOptions{}))(t)
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	cluster := checktest.Get(simulation.New(simulation.Options{
-		Clock: clock, Release: payload.Release(images[0].Payload), ControlPlane: 3,
-		Pools:          []simulation.Pool{{Name: "worker", Nodes: workers}},
-		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-	}))(t)
-	cluster.Expect(payload.Release(images[1].Payload))
+	o.Clock = clock
+	o.Release = payload.Release(images[0].Payload)
+	o.ClusterVersion.Channel = sample.Channel
+	cluster := checktest.Get(simulation.New(o))(t)
+	checktest.OK(t, cluster.Expect(payload.Release(images[1].Payload)))
 	updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Clock: clock,
 	}))(t)
 	nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(t)
-	o.Cluster, o.Clock = cluster, clock
-	v := reconcile.NewVirtual(o, cluster.Process(), updater.Process(), nodes.Process())
-	t.Cleanup(v.Close)
-	return &Cluster{Cluster: cluster, Virtual: v, Images: images}
+	v.Cluster = cluster
+	v.Clock = clock
+	driver := reconcile.NewVirtual(v, cluster.Process(), updater.Process(), nodes.Process())
+	t.Cleanup(driver.Close)
+	return &Cluster{Cluster: cluster, Virtual: driver, Images: images}
+}
+
+// Request requests the update to the second release.
+func (c *Cluster) Request(t testing.TB) {
+	t.Helper()
+	request := clusterversion.UpdateRequest{To: sample.ToVersion}
+	checktest.Get(clusterversion.Submit(t.Context(), c, request))(t)
 }
 
 // Advance plays so much time.

@@ -48,7 +48,7 @@ func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
 	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, machines)
 	var errs []error
 	for _, err := range []error{err, err2, err3, err4, err5} {
-		if err != nil && !absent(err) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			errs = append(errs, err)
 		}
 	}

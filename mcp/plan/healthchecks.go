@@ -21,7 +21,7 @@ func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 	l := look{writes: true, done: true}
 	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
 	checks, err := clusterapi.ListShared(x.ctx, x.api, healthCheckKind, machines)
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return l, nil
 	}
 	if err != nil {

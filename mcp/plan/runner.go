@@ -226,7 +226,7 @@ func (x *reconciler) release(ctx context.Context) error {
 	defer cancel()
 	for range 3 {
 		rec, err := readRecord(ctx, x.run.o.API, x.run.o.Namespace, x.run.o.Plan.ID)
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil
 		}
 		if err != nil {

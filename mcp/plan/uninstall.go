@@ -106,7 +106,7 @@ func eachChanged(ctx context.Context, api clusterapi.Reader, steps []Step, f fun
 }
 
 func unlessAbsent(err error) error {
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return nil
 	}
 	return err

@@ -157,16 +157,11 @@ func renderedFor(pool, config string) bool {
 func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 	if v.cv == nil {
 		v.cv, err = clusterapi.Read[configv1.ClusterVersion](v.ctx, v.api, clusterVersionKey)
-		if absent(err) {
+		if clusterapi.IsAbsent(err) {
 			return nil, nil
 		}
 	}
 	return v.cv, err
-}
-
-// absent reports that an object, or its kind, is not there.
-func absent(err error) bool {
-	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
 // release is the version that a rendered config was made for; "" if that is not
@@ -176,7 +171,7 @@ func (v *view) release(config string) (string, error) {
 		return r, nil
 	}
 	o, err := clusterapi.GetShared(v.ctx, v.api, configKind, clusterapi.Key("", config))
-	if absent(err) {
+	if clusterapi.IsAbsent(err) {
 		return "", nil
 	}
 	if err != nil {

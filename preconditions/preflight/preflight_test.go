@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -283,7 +284,7 @@ func TestActionOfPlan(t *testing.T) {
 		if seed > 0 {
 			faults = reconcile.Faults{Before: 0.05, After: 0.05, Conflict: 0.05, Stale: 0.05, Late: 0.2, Crash: 0.01, Until: 2 * time.Hour, Processes: []string{"plan canary"}}
 		}
-		cluster := updatetest.New(t, 4, reconcile.VirtualOptions{Seed: seed, Faults: faults})
+		cluster := updatetest.New(t, simulation.Options{Pools: []simulation.Pool{{Nodes: 4}}}, reconcile.VirtualOptions{Seed: seed, Faults: faults})
 		v := cluster.Virtual
 		cluster.Advance(t, 10*time.Minute)
 		state := checktest.Get(plan.ReadCluster(t.Context(), cluster))(t)

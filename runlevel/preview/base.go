@@ -81,7 +81,7 @@ func (b *base) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key t
 	switch {
 	case apierrors.IsForbidden(err):
 		err = forbidden{err}
-	case err != nil && !errors.Is(err, clusterapi.ErrNotCollected) && !clusterapi.IsMissing(err):
+	case err != nil && !clusterapi.IsAbsent(err):
 		b.fail(ctx, fmt.Errorf("reading %s %s: %w", gvk.Kind, key.Name, err))
 	}
 	return o, err

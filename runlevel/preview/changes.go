@@ -141,7 +141,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	case err == nil:
 		c.new = stored.Unstructured()
 		c.Object.NamespacedName = stored.Key()
-	case !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected):
+	case !clusterapi.IsAbsent(err):
 		return nil, fmt.Errorf("preview: %s: %w", c.Object, err)
 	}
 	switch g.ref.GroupKind {

@@ -57,7 +57,7 @@ func (c *checker) check(ctx context.Context, o Object, seen *Seen) error {
 	kind := c.kinds[o.GroupVersionKind]
 	if kind == nil {
 		list, err := clusterapi.ListShared(ctx, c.reader, o.GroupVersionKind, clusterapi.ListOptions{})
-		if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return errorf("reading %s: %w", o.Kind, err)
 		}
 		kind = &listed{objects: make(map[ref]*clusterapi.Object), err: err}

@@ -2,7 +2,6 @@ package preview
 
 import (
 	"context"
-	"errors"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -25,7 +24,7 @@ func (r *run) implicit(ctx context.Context, p *Preview) error {
 		for _, name := range cv.Status.Capabilities.EnabledCapabilities {
 			enabled.Insert(string(name))
 		}
-	case clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected):
+	case clusterapi.IsAbsent(err):
 		return nil // what is enabled now is not known
 	default:
 		return errorf("ClusterVersion: %w", err)

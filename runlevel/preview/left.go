@@ -2,7 +2,6 @@ package preview
 
 import (
 	"context"
-	"errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -33,7 +32,7 @@ func (r *run) left(ctx context.Context, p *Preview) error {
 		}
 		mentioned[at] = true
 		_, err := clusterapi.GetShared(ctx, r.Cluster, object.GroupVersionKind, object.NamespacedName)
-		if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+		if err != nil && !clusterapi.IsAbsent(err) {
 			return errorf("%s: %w", object, err)
 		}
 		left := Left{Object: object, Task: taskOf(m, i+1)}
@@ -64,7 +63,7 @@ func (r *run) configuration(ctx context.Context, p *Preview) error {
 		switch {
 		case err == nil:
 			c.Seen = r.seen(at, live.Unstructured())
-		case !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected):
+		case !clusterapi.IsAbsent(err):
 			return errorf("%s: %w", c.Object, err)
 		}
 		p.Configuration = append(p.Configuration, c)

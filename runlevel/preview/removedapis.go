@@ -2,7 +2,6 @@ package preview
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ type RemovedAPI struct {
 // server has counted.
 func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 	counts, err := clusterapi.ReadAll[apiserverv1.APIRequestCount](ctx, r.base, clusterapi.ListOptions{})
-	if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+	if err != nil && !clusterapi.IsAbsent(err) {
 		return errorf("APIRequestCounts: %w", err)
 	}
 	from, to := uint64(0), kubernetesMinor(p.Release.Version)

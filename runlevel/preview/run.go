@@ -149,7 +149,7 @@ func (r *run) note(ctx context.Context, gvk schema.GroupVersionKind, key types.N
 		// the release has just defined, while the cluster may have had the kind
 		// before.
 		_, asked := r.base.GetShared(ctx, gvk, key)
-		if errors.Is(asked, clusterapi.ErrNotCollected) || clusterapi.IsMissing(asked) {
+		if clusterapi.IsAbsent(asked) {
 			err = asked
 		}
 	}

@@ -144,12 +144,3 @@ func AtRest(ctx context.Context) (*Rehearsal, payload.Images, error) {
 func (r *Rehearsal) Play(ctx context.Context, act func(ctx context.Context, wait func(time.Duration) error) error, more ...reconcile.Process) error {
 	return reconcile.Play(ctx, reconcile.PlayOptions{Cluster: r.Cluster, Clock: r.Clock, Seed: 1}, act, append(r.processes, more...)...)
 }
-
-// Recorded is a cluster that knows its time, as a recording does.
-type Recorded struct {
-	*simulation.Cluster
-	Now time.Time
-}
-
-// Time is the time of the cluster.
-func (r Recorded) Time() time.Time { return r.Now }
