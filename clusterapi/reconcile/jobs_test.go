@@ -10,6 +10,7 @@ import (
 
 	"testing/synctest"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -74,8 +75,7 @@ func TestJobs(t *testing.T) {
 		}, []string{"0s 1 begins", "15s 1 ends", "15s done of look 1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
+			bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 				n := -1
 				drive(t, reconcile.Options{}, 29*time.Second, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 					n++
@@ -92,8 +92,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		drive(t, reconcile.Options{Observe: l.observe}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look%s", keyText(r.Key))
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Run: func(ctx context.Context, report func(any)) (any, error) {
@@ -106,8 +105,7 @@ func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
 }
 
 func TestJobsStayAfterAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		n := 0
 		drive(t, reconcile.Options{}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if n++; n > 1 {
@@ -120,8 +118,7 @@ func TestJobsStayAfterAnError(t *testing.T) {
 }
 
 func TestAnIDThatCannotBeCompared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		drive(t, reconcile.Options{Observe: l.observe}, time.Millisecond, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: []string{"a"}}}}, nil
 		}}, "k"))
