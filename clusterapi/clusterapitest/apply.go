@@ -183,9 +183,8 @@ func testApplyMetadata(t *testing.T, s *suite) {
 	got = s.apply(t, "second", cm(`, labels: {b: "2", shared: "2"}, annotations: {b: "2"}, finalizers: [clusterupdate.github.io/two]`))
 	wantAt(t, got, map[string]any{"a": "1", "b": "2", "shared": "2"}, "metadata", "labels")
 	wantAt(t, got, map[string]any{"a": "1", "b": "2"}, "metadata", "annotations")
-	if f := got.GetFinalizers(); len(f) != 2 {
-		t.Errorf("finalizers %v, want those of both managers", f)
-	}
+	f := got.GetFinalizers()
+	checktest.FailIf(t, len(f) != 2, "finalizers %v, want those of both managers", f)
 	got = s.apply(t, "first", cm(``))
 	wantAt(t, got, map[string]any{"b": "2", "shared": "2"}, "metadata", "labels")
 	wantAt(t, got, map[string]any{"b": "2"}, "metadata", "annotations")

@@ -122,9 +122,8 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 		t.Cleanup(func() { s.discard(t, probe.Namespaces, "", name) })
 		// Without controllers nobody else makes the account that pods need.
 		account := object(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: %s}}`, name)
-		if _, err := api.Create(s.ctx, account, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatalf("creating a service account: %v", err)
-		}
+		_, err := api.Create(s.ctx, account, clusterapi.CreateOptions{})
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "creating a service account: %v", err)
 	}
 	name := "widgets." + s.widgets.Group
 	t.Cleanup(func() { s.discard(t, probe.Definitions, "", name) })

@@ -51,14 +51,12 @@ func testDelete(t *testing.T, s *suite) {
 		}
 		marked = s.get(t, u)
 		marked.SetDeletionTimestamp(nil)
-		if kept := s.update(t, marked); kept.GetDeletionTimestamp() == nil {
-			t.Error("an update took the deletionTimestamp away")
-		}
+		kept := s.update(t, marked)
+		checktest.FailIf(t, kept.GetDeletionTimestamp() == nil, "an update took the deletionTimestamp away")
 		added := s.get(t, u)
 		added.SetFinalizers(append(added.GetFinalizers(), "clusterupdate.github.io/late"))
-		if _, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{}); err == nil {
-			t.Error("an object that is being deleted got a new finalizer")
-		}
+		_, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{})
+		checktest.FailIf(t, err == nil, "an object that is being deleted got a new finalizer")
 		s.release(t, u)
 		checktest.FailIf(t, !s.gone(t, u), "the object is still there without finalizers")
 	})
@@ -152,7 +150,6 @@ spec:
 // release takes all finalizers from an object, if it is there.
 func (s *suite) release(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	if err := probe.Release(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u), func(string) bool { return true }); err != nil {
-		t.Error(err)
-	}
+	err := probe.Release(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u), func(string) bool { return true })
+	checktest.Good(t, err)
 }

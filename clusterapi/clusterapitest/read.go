@@ -252,9 +252,8 @@ func testNodeName(t *testing.T, s *suite) {
 		{"with a limit", clusterapi.ListOptions{NodeName: node, Limit: 3}, []string{s.ns + "/on-node", s.ns + "/on-node-too", s.other + "/on-node"}},
 		{"of a node without pods", clusterapi.ListOptions{NodeName: "empty-" + s.id}, []string{}},
 	} {
-		if got := names(s.list(t, pods, tc.opts)); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
-		}
+		got := names(s.list(t, pods, tc.opts))
+		checktest.FailIf(t, !slices.Equal(got, tc.want), "%s: got %v, want %v", tc.name, got, tc.want)
 	}
 }
 

@@ -49,9 +49,8 @@ func testCreate(t *testing.T, s *suite) {
 	t.Run("WithoutStatus", func(t *testing.T) {
 		in := s.deployment(t, "create-status")
 		set(t, in, int64(7), "status", "replicas")
-		if got := probe.At(s.create(t, in), "status", "replicas"); got == int64(7) {
-			t.Error("Create stored the status of a kind with a status subresource")
-		}
+		got := probe.At(s.create(t, in), "status", "replicas")
+		checktest.FailIf(t, got == int64(7), "Create stored the status of a kind with a status subresource")
 	})
 	t.Run("Stored", func(t *testing.T) {
 		stored := s.create(t, s.configMap(t, "create-stored"))

@@ -198,9 +198,8 @@ func TestCallbacksDoNotOverlapLooks(t *testing.T) {
 func TestSleepOutsideOfADriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := reconcile.Sleep(t.Context(), time.Minute); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
+		err := reconcile.Sleep(t.Context(), time.Minute)
+		checktest.FailIf(t, err != nil || time.Since(start) != time.Minute, "%v after %s", err, time.Since(start))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		checktest.ErrorIs(t, context.DeadlineExceeded, reconcile.Sleep(ctx, time.Minute))

@@ -429,9 +429,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		checktest.Equal(t, int64(2), ended.Load(), "ended when Run returned")
-		if lines := l.take(); lines != nil {
-			t.Errorf("events %v", lines)
-		}
+		lines := l.take()
+		checktest.FailIf(t, lines != nil, "events %v", lines)
 
 		done, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -651,9 +650,8 @@ func TestAnotherClock(t *testing.T) {
 	for done := false; !done; {
 		select {
 		case next := <-looked:
-			if d := next.Sub(start); d < time.Hour || d > time.Hour+time.Minute {
-				t.Errorf("the second look came after %s", d)
-			}
+			d := next.Sub(start)
+			checktest.FailIf(t, d < time.Hour || d > time.Hour+time.Minute, "the second look came after %s", d)
 			done = true
 		default:
 			if clock.HasWaiters() {

@@ -471,8 +471,7 @@ func TestWritesOfOthersThatTheWatchDoesNotSelect(t *testing.T) {
 			}}, "k")}
 		}})
 		checktest.OK(t, checktest.Err(s.Sync(t.Context())))
-		if lines := l.take(); lines != nil {
-			t.Errorf("changes %v", lines)
-		}
+		lines := l.take()
+		checktest.FailIf(t, lines != nil, "changes %v", lines)
 	})
 }

@@ -201,9 +201,8 @@ func TestObjectsComeToTheClusters(t *testing.T) {
 			}
 			checktest.Equal(t, want, got, "%s", name)
 			for _, v := range []string{"1", "2"} {
-				if has := strings.Contains(s.text(name, v)+" ", " "+name+" "); has != (want == v) {
-					t.Errorf("%s, which has %s: %s", name, want, s.text(name, v))
-				}
+				has := strings.Contains(s.text(name, v)+" ", " "+name+" ")
+				checktest.FailIf(t, has != (want == v), "%s, which has %s: %s", name, want, s.text(name, v))
 			}
 		}
 	})

@@ -27,9 +27,8 @@ func TestPauses(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPauses(tc.o)
 			p.last = time.Now().Add(-tc.far)
-			if got := p.tooLong(); got != tc.want || p.tooLong() != got {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			got := p.tooLong()
+			checktest.FailIf(t, got != tc.want || p.tooLong() != got, "got %v, want %v", got, tc.want)
 		})
 	}
 	t.Run("watch", func(t *testing.T) {
