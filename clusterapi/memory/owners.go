@@ -82,8 +82,8 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 	return k.ownersAfter(live, from, next, who, nil)
 }
 
-// ownersAfter is owners; applied is what a manager owns from an Apply on, nil
-// for other writes.
+// ownersAfter is owners; applied is what a manager owns after an Apply, nil if the
+// write is not one.
 func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, applied *fieldpath.Set) ([]metav1.ManagedFieldsEntry, ownership, bool) {
 	var managed []metav1.ManagedFieldsEntry
 	var known ownership
