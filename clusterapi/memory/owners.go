@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"sync/atomic"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // ownedFields is what a FieldsV1 says, in the forms that writes need. FieldsV1

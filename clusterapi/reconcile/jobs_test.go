@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
-
 	"testing/synctest"
+	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"

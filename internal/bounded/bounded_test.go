@@ -7,11 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestText(t *testing.T) {

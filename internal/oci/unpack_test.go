@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )

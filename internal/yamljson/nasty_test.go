@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Secrets generates credentials: no word that is anywhere else.

@@ -6,9 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPauses(t *testing.T) {
