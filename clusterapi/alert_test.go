@@ -46,15 +46,13 @@ func TestDecodeAlerts(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			got, err := clusterapi.DecodeAlerts([]byte(tt.answer))
 			runtime.ReadMemStats(&after)
-			if made := after.TotalAlloc - before.TotalAlloc; made > limit.Heap {
-				t.Errorf("%d bytes allocated", made)
-			}
+			made := after.TotalAlloc - before.TotalAlloc
+			checktest.FailIf(t, made > limit.Heap, "%d bytes allocated", made)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("error %v, want %s", err, tt.err)
 			}
-			if passed := strings.Contains(tt.err, "more than"); errors.As(err, new(*clusterapi.LimitError)) != passed {
-				t.Errorf("a limit error: %v", !passed)
-			}
+			passed := strings.Contains(tt.err, "more than")
+			checktest.FailIf(t, errors.As(err, new(*clusterapi.LimitError)) != passed, "a limit error: %v", !passed)
 			checktest.Same(t, tt.want, got)
 		})
 	}

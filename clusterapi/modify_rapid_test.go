@@ -116,9 +116,8 @@ func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T
 		result = typed
 		return nil
 	}))(t)
-	if n := surviving(t, any(api.obj.Object)); n != wanted {
-		t.Fatalf("%d of %d unknown fields survive in %v", n, wanted, api.obj.Object)
-	}
+	n := surviving(t, any(api.obj.Object))
+	checktest.FatalIf(t, n != wanted, "%d of %d unknown fields survive in %v", n, wanted, api.obj.Object)
 	// A nil and an empty collection are one thing on the wire where a field is
 	// left out when empty.
 	for what, other := range map[string]*T{"stored": mustConvert[T](t, api.obj), "returned": got} {

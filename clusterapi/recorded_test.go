@@ -46,9 +46,8 @@ func TestRecorded(t *testing.T) {
 		"none":                 {nil, time.Time{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := clusterapi.TimeOf(tt.reader); !got.Equal(tt.time) {
-				t.Errorf("time %s, want %s", got, tt.time)
-			}
+			got := clusterapi.TimeOf(tt.reader)
+			checktest.FailIf(t, !got.Equal(tt.time), "time %s, want %s", got, tt.time)
 			alerts, err := clusterapi.AlertsOf(t.Context(), tt.reader)
 			if !tt.knows {
 				checktest.ErrorIs(t, clusterapi.ErrNotCollected, err)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Get reads one object and converts it to T, of which [KindOf] says the kind.

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Unchanged returns an error where a shared object, or a typed one that [As] made

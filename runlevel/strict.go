@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // kubernetesType returns the type of a kind of k8s.io/api: an API server enforces

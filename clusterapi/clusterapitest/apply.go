@@ -14,15 +14,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func testApply(t *testing.T, s *suite) {
 	t.Run("Creates", func(t *testing.T) {
 		got := s.apply(t, "first", s.configMap(t, "apply-create"))
 		wantAt(t, got, map[string]any{"a": "1"}, "data")
-		if got.GetUID() == "" {
-			t.Error("the created object has no UID")
-		}
+		checktest.FailIf(t, got.GetUID() == "", "the created object has no UID")
 		wantSame(t, "what Apply returned", got, s.get(t, got))
 	})
 	t.Run("WithoutFieldManager", func(t *testing.T) {
@@ -30,17 +29,13 @@ func testApply(t *testing.T, s *suite) {
 		if _, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{}); !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("got %v, want an error that IsBadRequest or IsInvalid recognises", err)
 		}
-		if !s.gone(t, u) {
-			t.Error("it created the object, too")
-		}
+		checktest.FailIf(t, !s.gone(t, u), "it created the object, too")
 	})
 	t.Run("LeavesOtherFields", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "apply-others"))
 		got := s.apply(t, "first", object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: apply-others, namespace: %s}, data: {b: "2"}}`, s.ns))
 		wantAt(t, got, map[string]any{"a": "1", "b": "2"}, "data")
-		if got.GetUID() != u.GetUID() {
-			t.Error("it is another object now")
-		}
+		checktest.FailIf(t, got.GetUID() != u.GetUID(), "it is another object now")
 	})
 	t.Run("GivesUp", func(t *testing.T) {
 		cm := func(data string) *unstructured.Unstructured {
@@ -139,9 +134,7 @@ func testApply(t *testing.T, s *suite) {
 			} else if !strings.Contains(err.Error(), "bogusField") {
 				t.Errorf("%s: the error does not name the field: %v", u.GetKind(), err)
 			}
-			if !s.gone(t, u) {
-				t.Errorf("%s: the object was created", u.GetKind())
-			}
+			checktest.FailIf(t, !s.gone(t, u), "%s: the object was created", u.GetKind())
 		}
 	})
 	t.Run("TakesNoStatus", func(t *testing.T) {
@@ -190,9 +183,8 @@ func testApplyMetadata(t *testing.T, s *suite) {
 	got = s.apply(t, "second", cm(`, labels: {b: "2", shared: "2"}, annotations: {b: "2"}, finalizers: [clusterupdate.github.io/two]`))
 	wantAt(t, got, map[string]any{"a": "1", "b": "2", "shared": "2"}, "metadata", "labels")
 	wantAt(t, got, map[string]any{"a": "1", "b": "2"}, "metadata", "annotations")
-	if f := got.GetFinalizers(); len(f) != 2 {
-		t.Errorf("finalizers %v, want those of both managers", f)
-	}
+	f := got.GetFinalizers()
+	checktest.FailIf(t, len(f) != 2, "finalizers %v, want those of both managers", f)
 	got = s.apply(t, "first", cm(``))
 	wantAt(t, got, map[string]any{"b": "2", "shared": "2"}, "metadata", "labels")
 	wantAt(t, got, map[string]any{"b": "2"}, "metadata", "annotations")
@@ -275,9 +267,7 @@ func testMoved(t *testing.T, s *suite, in *unstructured.Unstructured, status map
 		slices.Sort(out)
 		return strings.Join(out, ", ")
 	}
-	if names := names(got); names != "after Apply, before Update status" {
-		t.Errorf("%s: managedFields are of %s", u.GetKind(), names)
-	}
+	checktest.Equal(t, "after Apply, before Update status", names(got), "%s: managedFields are of", u.GetKind())
 	if got.GetGeneration() != u.GetGeneration() || got.GetResourceVersion() == u.GetResourceVersion() {
 		t.Errorf("%s: generation %d became %d, resourceVersion %s became %s", u.GetKind(), u.GetGeneration(), got.GetGeneration(), u.GetResourceVersion(), got.GetResourceVersion())
 	}

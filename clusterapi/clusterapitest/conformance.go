@@ -122,9 +122,8 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 		t.Cleanup(func() { s.discard(t, probe.Namespaces, "", name) })
 		// Without controllers nobody else makes the account that pods need.
 		account := object(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: %s}}`, name)
-		if _, err := api.Create(s.ctx, account, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatalf("creating a service account: %v", err)
-		}
+		_, err := api.Create(s.ctx, account, clusterapi.CreateOptions{})
+		checktest.FatalIf(t, err != nil && !apierrors.IsAlreadyExists(err), "creating a service account: %v", err)
 	}
 	name := "widgets." + s.widgets.Group
 	t.Cleanup(func() { s.discard(t, probe.Definitions, "", name) })
@@ -144,12 +143,9 @@ func object(t *testing.T, text string, args ...any) *unstructured.Unstructured {
 func (s *suite) must(t *testing.T, c probe.Call) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := c.Do(s.ctx, s.api)
-	if err != nil {
-		t.Fatalf("%s of %s %s: %v", c.Verb, c.Kind.Kind, c.Key.Name, err)
-	}
-	if c.Verb != "Delete" && c.Verb != "Evict" && (stored == nil || stored.Object == nil) {
-		t.Fatalf("%s of %s %s returned no object, and no error", c.Verb, c.Kind.Kind, c.Key.Name)
-	}
+	checktest.FatalIf(t, err != nil, "%s of %s %s: %v", c.Verb, c.Kind.Kind, c.Key.Name, err)
+	checktest.FatalIf(t, c.Verb != "Delete" && c.Verb != "Evict" && (stored == nil || stored.Object == nil),
+		"%s of %s %s returned no object, and no error", c.Verb, c.Kind.Kind, c.Key.Name)
 	return stored
 }
 
@@ -207,9 +203,7 @@ func (s *suite) discard(t *testing.T, gvk schema.GroupVersionKind, namespace, na
 func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
 	t.Helper()
 	_, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatalf("Get of %s %s: %v", u.GetKind(), u.GetName(), err)
-	}
+	checktest.FatalIf(t, err != nil && !apierrors.IsNotFound(err), "Get of %s %s: %v", u.GetKind(), u.GetName(), err)
 	return err != nil
 }
 

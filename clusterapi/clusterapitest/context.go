@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // contextCall is a call of one verb. prepare reads and makes what the call
@@ -87,15 +88,9 @@ func testContext(t *testing.T, s *suite) {
 		t.Run(tc.verb, func(t *testing.T) {
 			first, second := tc.prepare(), tc.prepare()
 			before := s.snapshot(t)
-			if _, err := first.Do(ctx, s.api); !errors.Is(err, context.Canceled) {
-				t.Errorf("after its context had ended: got %v, want context.Canceled", err)
-			}
-			if _, err := second.Do(past, s.api); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("after its deadline: got %v, want context.DeadlineExceeded", err)
-			}
-			if after := s.snapshot(t); after != before {
-				t.Errorf("it had an effect after its context had ended:\n%s\nbefore:\n%s", after, before)
-			}
+			checktest.ErrorIs(t, context.Canceled, checktest.Err(first.Do(ctx, s.api)))
+			checktest.ErrorIs(t, context.DeadlineExceeded, checktest.Err(second.Do(past, s.api)))
+			checktest.Equal(t, before, s.snapshot(t), "it had an effect after its context had ended")
 		})
 	}
 	t.Run("InMidCall", func(t *testing.T) { testMidCall(t, s) })
@@ -140,9 +135,7 @@ func testMidCall(t *testing.T, s *suite) {
 					out, took, err = tc.measured(s)
 				}
 				usual = min(usual, took)
-				if err != nil {
-					t.Fatalf("without an end: %v", err)
-				}
+				checktest.FatalIf(t, err != nil, "without an end: %v", err)
 				if tc.verb == "List" {
 					whole = text(out.Object)
 				}

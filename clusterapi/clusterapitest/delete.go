@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func testDelete(t *testing.T, s *suite) {
@@ -20,9 +21,7 @@ func testDelete(t *testing.T, s *suite) {
 	t.Run("Gone", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "delete"))
 		remove(t, u, clusterapi.DeleteOptions{})
-		if !s.gone(t, u) {
-			t.Error("the object is still there")
-		}
+		checktest.FailIf(t, !s.gone(t, u), "the object is still there")
 	})
 	t.Run("NotFound", func(t *testing.T) {
 		s.refused(t, "NotFound", probe.Of("Delete", s.configMap(t, "delete-nothing")))
@@ -34,14 +33,10 @@ func testDelete(t *testing.T, s *suite) {
 			{UID: probe.OtherUID, ResourceVersion: u.GetResourceVersion()}, {UID: u.GetUID(), ResourceVersion: s.stale(t)},
 		} {
 			s.refused(t, "Conflict", deletion(u, opts))
-			if s.gone(t, u) {
-				t.Fatalf("%+v: the object is gone", opts)
-			}
+			checktest.FatalIf(t, s.gone(t, u), "%+v: the object is gone", opts)
 		}
 		remove(t, u, clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
-		if !s.gone(t, u) {
-			t.Error("the object is still there")
-		}
+		checktest.FailIf(t, !s.gone(t, u), "the object is still there")
 	})
 	t.Run("Finalizers", func(t *testing.T) {
 		in := s.configMap(t, "delete-held")
@@ -49,27 +44,21 @@ func testDelete(t *testing.T, s *suite) {
 		u := s.create(t, in)
 		remove(t, u, clusterapi.DeleteOptions{})
 		marked := s.get(t, u)
-		if marked.GetDeletionTimestamp() == nil {
-			t.Error("it has no deletionTimestamp")
-		}
+		checktest.FailIf(t, marked.GetDeletionTimestamp() == nil, "it has no deletionTimestamp")
 		remove(t, u, clusterapi.DeleteOptions{}) // once more is not an error
 		if again := s.get(t, u); !again.GetDeletionTimestamp().Equal(marked.GetDeletionTimestamp()) {
 			t.Error("the deletionTimestamp moved")
 		}
 		marked = s.get(t, u)
 		marked.SetDeletionTimestamp(nil)
-		if kept := s.update(t, marked); kept.GetDeletionTimestamp() == nil {
-			t.Error("an update took the deletionTimestamp away")
-		}
+		kept := s.update(t, marked)
+		checktest.FailIf(t, kept.GetDeletionTimestamp() == nil, "an update took the deletionTimestamp away")
 		added := s.get(t, u)
 		added.SetFinalizers(append(added.GetFinalizers(), "clusterupdate.github.io/late"))
-		if _, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{}); err == nil {
-			t.Error("an object that is being deleted got a new finalizer")
-		}
+		_, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{})
+		checktest.FailIf(t, err == nil, "an object that is being deleted got a new finalizer")
 		s.release(t, u)
-		if !s.gone(t, u) {
-			t.Error("the object is still there without finalizers")
-		}
+		checktest.FailIf(t, !s.gone(t, u), "the object is still there without finalizers")
 	})
 	t.Run("Foreground", func(t *testing.T) {
 		for _, in := range []*unstructured.Unstructured{s.configMap(t, ""), s.deployment(t, ""), s.widget(t, "")} {
@@ -96,18 +85,15 @@ func testDelete(t *testing.T, s *suite) {
 				s.release(t, owner)
 			}
 			got := s.get(t, dependent)
-			if got.GetDeletionTimestamp() == nil && len(got.GetOwnerReferences()) == 0 {
-				t.Errorf("%s: the dependent is an orphan", owner.GetKind())
-			}
+			checktest.FailIf(t, got.GetDeletionTimestamp() == nil && len(got.GetOwnerReferences()) == 0,
+				"%s: the dependent is an orphan", owner.GetKind())
 		}
 	})
 	t.Run("Background", func(t *testing.T) {
 		owner, dependent := s.owned(t, "background", s.configMap(t, ""))
 		defer s.release(t, dependent)
 		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationBackground})
-		if !s.gone(t, owner) {
-			t.Error("the owner waits for its dependent")
-		}
+		checktest.FailIf(t, !s.gone(t, owner), "the owner waits for its dependent")
 	})
 	t.Run("Orphan", func(t *testing.T) {
 		owner, dependent := s.owned(t, "orphan", s.configMap(t, ""))
@@ -121,9 +107,7 @@ func testDelete(t *testing.T, s *suite) {
 			}
 			s.release(t, owner)
 		}
-		if s.get(t, dependent).GetDeletionTimestamp() != nil {
-			t.Error("the dependent is being deleted, too")
-		}
+		checktest.FailIf(t, s.get(t, dependent).GetDeletionTimestamp() != nil, "the dependent is being deleted, too")
 	})
 }
 
@@ -166,7 +150,6 @@ spec:
 // release takes all finalizers from an object, if it is there.
 func (s *suite) release(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	if err := probe.Release(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u), func(string) bool { return true }); err != nil {
-		t.Error(err)
-	}
+	err := probe.Release(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u), func(string) bool { return true })
+	checktest.Good(t, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // budget is the status that the suite gives a PodDisruptionBudget.
@@ -64,9 +65,7 @@ func testEvict(t *testing.T, s *suite) {
 			if apierrors.IsInternalError(err) { // it may have a code and no reason
 				class = broken
 			}
-			if class != tc.want {
-				t.Errorf("got %v, want an error of the class %s", err, tc.want)
-			}
+			checktest.FailIf(t, class != tc.want, "got %v, want an error of the class %s", err, tc.want)
 			if gone := s.gone(t, pod); gone != (tc.want == goes) {
 				t.Errorf("the pod is gone: %t, want %t", gone, tc.want == goes)
 			}
@@ -86,9 +85,7 @@ func testEvict(t *testing.T, s *suite) {
 		c := probe.Of("Evict", pod)
 		c.UID = probe.OtherUID
 		s.refused(t, "Conflict", c)
-		if s.gone(t, pod) {
-			t.Error("the pod is gone")
-		}
+		checktest.FailIf(t, s.gone(t, pod), "the pod is gone")
 	})
 	t.Run("RightUID", func(t *testing.T) {
 		pod := s.pod(t, "evict-right-uid", true, true)
@@ -163,9 +160,8 @@ spec:
 		}
 		graceful++
 	}
-	if atOnce > 0 && graceful > 0 {
-		t.Errorf("%d pods ended at once, %d did not: want one or the other", atOnce, graceful)
-	}
+	checktest.FailIf(t, atOnce > 0 && graceful > 0,
+		"%d pods ended at once, %d did not: want one or the other", atOnce, graceful)
 }
 
 // pod makes a pod on no node, so that it ends at once; its label is its name,

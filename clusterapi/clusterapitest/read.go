@@ -23,15 +23,13 @@ func testGet(t *testing.T, s *suite) {
 		created := s.make(t, in)
 		got := s.get(t, in)
 		wantAt(t, got, map[string]any{"a": "1"}, "data")
-		if got.GetUID() == "" || got.GetUID() != created.GetUID() {
-			t.Errorf("UID %q, want that which Create returned, %q", got.GetUID(), created.GetUID())
-		}
+		checktest.FailIf(t, got.GetUID() == "" || got.GetUID() != created.GetUID(),
+			"UID %q, want that which Create returned, %q", got.GetUID(), created.GetUID())
 		if got.GetResourceVersion() == "" || got.GetResourceVersion() != created.GetResourceVersion() {
 			t.Errorf("resourceVersion %q, want that which Create returned, %q", got.GetResourceVersion(), created.GetResourceVersion())
 		}
-		if got.GroupVersionKind() != configMaps {
-			t.Errorf("kind %s, want %s", got.GroupVersionKind(), configMaps)
-		}
+		checktest.FailIf(t, got.GroupVersionKind() != configMaps,
+			"kind %s, want %s", got.GroupVersionKind(), configMaps)
 	})
 	t.Run("ItAndNoOther", func(t *testing.T) {
 		for _, name := range []string{"get-it", "get-it-too"} {
@@ -51,9 +49,7 @@ func testGet(t *testing.T, s *suite) {
 			}
 		}
 		secret := object(t, `{apiVersion: v1, kind: Secret, metadata: {name: get-it, namespace: %s}}`, s.ns)
-		if !s.recorded && !s.gone(t, secret) {
-			t.Error("there is a Secret of the ConfigMap's name")
-		}
+		checktest.FailIf(t, !s.recorded && !s.gone(t, secret), "there is a Secret of the ConfigMap's name")
 		s.make(t, secret)
 		if got := s.get(t, secret).GroupVersionKind(); got != secret.GroupVersionKind() {
 			t.Errorf("Get of a Secret answered a %s", got)
@@ -79,9 +75,8 @@ func testGet(t *testing.T, s *suite) {
 			s.create(t, s.configMap(t, "get-something"))
 		}
 		got, err := s.api.Get(s.ctx, configMaps, clusterapi.Key(s.ns, "get-nothing"))
-		if !apierrors.IsNotFound(err) || got != nil {
-			t.Errorf("got %v, %v, want no object and an error that IsNotFound recognises", got, err)
-		}
+		checktest.FailIf(t, !apierrors.IsNotFound(err) || got != nil,
+			"got %v, %v, want no object and an error that IsNotFound recognises", got, err)
 	})
 	t.Run("NoMatch", func(t *testing.T) { testNoMatch(t, s) })
 }
@@ -106,12 +101,9 @@ func testNoMatch(t *testing.T, s *suite) {
 			if s.recorded && errors.Is(err, clusterapi.ErrNotCollected) {
 				continue
 			}
-			if !meta.IsNoMatchError(err) {
-				t.Errorf("%s of %s: got %v, want an error that meta.IsNoMatchError recognises", verb, gvk, err)
-			}
-			if apierrors.IsNotFound(err) {
-				t.Errorf("%s of %s: IsNotFound recognises %v", verb, gvk, err)
-			}
+			checktest.FailIf(t, !meta.IsNoMatchError(err),
+				"%s of %s: got %v, want an error that meta.IsNoMatchError recognises", verb, gvk, err)
+			checktest.FailIf(t, apierrors.IsNotFound(err), "%s of %s: IsNotFound recognises %v", verb, gvk, err)
 		}
 	}
 }
@@ -179,9 +171,8 @@ func testList(t *testing.T, s *suite) {
 		t.Run(name, func(t *testing.T) {
 			l, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Labels: label, Limit: n})
 			var limit *clusterapi.LimitError
-			if !errors.As(err, &limit) || l != nil {
-				t.Fatalf("got %v, %v, want no list and a *clusterapi.LimitError", l, err)
-			}
+			checktest.FatalIf(t, !errors.As(err, &limit) || l != nil,
+				"got %v, %v, want no list and a *clusterapi.LimitError", l, err)
 			if want := (clusterapi.ListOptions{Limit: n}).Exceeded(configMaps); *limit != *want {
 				t.Errorf("got %+v, want %+v", limit, want)
 			}
@@ -215,18 +206,14 @@ func testUnfiltered(t *testing.T, s *suite, all []string) {
 			if key := clusterapi.KeyOf(&items[i]).String(); slices.Contains(all, key) {
 				got = append(got, key)
 			}
-			if name != "" && items[i].GetNamespace() != name {
-				t.Errorf("namespace %q has an object of %s", name, items[i].GetNamespace())
-			}
+			checktest.FailIf(t, name != "" && items[i].GetNamespace() != name,
+				"namespace %q has an object of %s", name, items[i].GetNamespace())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("namespace %q: got %v of what is there, want %v", name, got, want)
-		}
+		checktest.FailIf(t, !slices.Equal(got, want),
+			"namespace %q: got %v of what is there, want %v", name, got, want)
 	}
 	found := slices.ContainsFunc(s.list(t, probe.Namespaces, clusterapi.ListOptions{}).Items, func(u unstructured.Unstructured) bool { return u.GetName() == s.ns })
-	if !found {
-		t.Errorf("a list of all namespaces lacks %s", s.ns)
-	}
+	checktest.FailIf(t, !found, "a list of all namespaces lacks %s", s.ns)
 }
 
 // testItems compares the items of lists with what Get returns.
@@ -239,9 +226,7 @@ func testItems(t *testing.T, s *suite, label labels.Selector) {
 	}
 	for _, gvk := range []schema.GroupVersionKind{configMaps, deployments, s.widgets} {
 		items := s.list(t, gvk, clusterapi.ListOptions{Labels: label}).Items
-		if len(items) == 0 {
-			t.Errorf("no %s in the list", gvk.Kind)
-		}
+		checktest.FailIf(t, len(items) == 0, "no %s in the list", gvk.Kind)
 		for i := range items {
 			want := s.get(t, &items[i])
 			if got := &items[i]; text(got.Object) != text(want.Object) {
@@ -267,9 +252,8 @@ func testNodeName(t *testing.T, s *suite) {
 		{"with a limit", clusterapi.ListOptions{NodeName: node, Limit: 3}, []string{s.ns + "/on-node", s.ns + "/on-node-too", s.other + "/on-node"}},
 		{"of a node without pods", clusterapi.ListOptions{NodeName: "empty-" + s.id}, []string{}},
 	} {
-		if got := names(s.list(t, pods, tc.opts)); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
-		}
+		got := names(s.list(t, pods, tc.opts))
+		checktest.FailIf(t, !slices.Equal(got, tc.want), "%s: got %v, want %v", tc.name, got, tc.want)
 	}
 }
 
@@ -277,12 +261,8 @@ func testNodeName(t *testing.T, s *suite) {
 func (s *suite) list(t *testing.T, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) *unstructured.UnstructuredList {
 	t.Helper()
 	l, err := s.api.List(s.ctx, gvk, opts)
-	if err != nil {
-		t.Fatalf("List of %s: %v", gvk.Kind, err)
-	}
-	if l == nil {
-		t.Fatalf("List of %s returned no list, and no error", gvk.Kind)
-	}
+	checktest.FatalIf(t, err != nil, "List of %s: %v", gvk.Kind, err)
+	checktest.FatalIf(t, l == nil, "List of %s returned no list, and no error", gvk.Kind)
 	for i := range l.Items {
 		u := &l.Items[i]
 		if u.GroupVersionKind() != gvk || u.GetResourceVersion() == "" || u.GetUID() == "" || u.GetName() == "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // recordedID is part of the names of [Objects].
@@ -83,9 +84,8 @@ func testRecorded(t *testing.T, s *suite) {
 			wantAt(t, got, probe.At(want, "spec", "group"), "spec", "group")
 			continue // a backend that serves its kinds may write to it
 		}
-		if got.GetResourceVersion() == "" {
-			t.Errorf("%s %s has no resourceVersion", want.GetKind(), want.GetName())
-		}
+		checktest.FailIf(t, got.GetResourceVersion() == "",
+			"%s %s has no resourceVersion", want.GetKind(), want.GetName())
 		got.SetResourceVersion(want.GetResourceVersion()) // which may be its own
 		wantSame(t, "the object as given", want, got)
 	}
@@ -103,13 +103,10 @@ func testWrites(t *testing.T, s *suite) {
 		probe.Of("UpdateStatus", changed), probe.Of("Delete", before), probe.Of("Evict", pod),
 	} {
 		t.Run(c.Verb, func(t *testing.T) {
-			if _, err := c.Do(s.ctx, s.api); err == nil {
-				t.Error("a backend that declares ReadOnly took it")
-			}
+			_, err := c.Do(s.ctx, s.api)
+			checktest.FailIf(t, err == nil, "a backend that declares ReadOnly took it")
 			wantSame(t, "after a write that was refused", before, s.get(t, before))
-			if !s.gone(t, fresh) {
-				t.Error("the object was created")
-			}
+			checktest.FailIf(t, !s.gone(t, fresh), "the object was created")
 			s.get(t, pod)
 		})
 	}
@@ -163,9 +160,7 @@ func testWatchRecorded(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", tc.gvk.Kind, got, want)
-		}
+		checktest.FailIf(t, !slices.Equal(got, want), "%s: got %v, want %v", tc.gvk.Kind, got, want)
 		w.want(t, "Synced ")
 		w.stop(t)
 	}

@@ -19,9 +19,8 @@ func testShared(t *testing.T, s *suite) {
 	get := func(t *testing.T, u *unstructured.Unstructured) *clusterapi.Object {
 		t.Helper()
 		o, err := shared.GetShared(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
-		if err != nil || o.Unstructured() == nil {
-			t.Fatalf("GetShared of %s %s: %v", u.GetKind(), u.GetName(), err)
-		}
+		checktest.FatalIf(t, err != nil || o.Unstructured() == nil,
+			"GetShared of %s %s: %v", u.GetKind(), u.GetName(), err)
 		return o
 	}
 	named := func(t *testing.T, name string) []*unstructured.Unstructured {
@@ -89,9 +88,8 @@ func testShared(t *testing.T, s *suite) {
 			next := s.get(t, u)
 			next.SetLabels(map[string]string{"a": "b"})
 			next = s.update(t, next)
-			if get(t, u).ResourceVersion() != next.GetResourceVersion() {
-				t.Errorf("%s: GetShared does not show the last update", u.GetKind())
-			}
+			checktest.FailIf(t, get(t, u).ResourceVersion() != next.GetResourceVersion(),
+				"%s: GetShared does not show the last update", u.GetKind())
 			u.SetAnnotations(map[string]string{"c": "d"})
 			s.apply(t, "other", u)
 			if u.GetKind() != "ConfigMap" {
@@ -196,30 +194,24 @@ func testFollowOrder(t *testing.T, s *suite, follower clusterapi.Follower, told 
 	states = append(states, s.apply(t, "other", u))
 	checktest.OK(t, s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}))
 	changes := told(cursor, u)
-	if len(changes) != len(states)+1 {
-		t.Fatalf("%d changes are told, want %d", len(changes), len(states)+1)
-	}
+	checktest.FatalIf(t, len(changes) != len(states)+1, "%d changes are told, want %d", len(changes), len(states)+1)
 	for i, change := range changes[:len(states)] {
-		if change.New == nil || (change.Old == nil) != (i == 0) {
-			t.Fatalf("change %d has Old %t and New %t", i, change.Old != nil, change.New != nil)
-		}
+		checktest.FatalIf(t, change.New == nil || (change.Old == nil) != (i == 0),
+			"change %d has Old %t and New %t", i, change.Old != nil, change.New != nil)
 		wantSame(t, fmt.Sprintf("New of change %d", i), states[i], change.New.Unstructured())
 		if i > 0 {
 			wantSame(t, fmt.Sprintf("Old of change %d", i), states[i-1], change.Old.Unstructured())
 		}
 	}
 	last := changes[len(states)]
-	if last.New != nil || last.Old == nil {
-		t.Fatalf("the deletion has Old %t and New %t", last.Old != nil, last.New != nil)
-	}
+	checktest.FatalIf(t, last.New != nil || last.Old == nil,
+		"the deletion has Old %t and New %t", last.Old != nil, last.New != nil)
 	final := last.Old.Unstructured().DeepCopy()
 	before := states[len(states)-1]
-	if final.GetResourceVersion() == before.GetResourceVersion() {
-		t.Error("what is told of the deletion has the resourceVersion of the state before")
-	}
+	checktest.FailIf(t, final.GetResourceVersion() == before.GetResourceVersion(),
+		"what is told of the deletion has the resourceVersion of the state before")
 	final.SetResourceVersion(before.GetResourceVersion())
 	wantSame(t, "the last state", before, final)
-	if last.Object().Key() != (types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
-		t.Errorf("the deletion is of %s", last.Object().Key())
-	}
+	checktest.FailIf(t, last.Object().Key() != (types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}),
+		"the deletion is of %s", last.Object().Key())
 }

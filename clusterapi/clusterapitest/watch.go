@@ -20,9 +20,7 @@ import (
 
 func testWatch(t *testing.T, s *suite) {
 	watcher, ok := s.api.(clusterapi.Watcher)
-	if !ok {
-		t.Fatal("the backend declares Watch and does not implement clusterapi.Watcher")
-	}
+	checktest.FatalIf(t, !ok, "the backend declares Watch and does not implement clusterapi.Watcher")
 	if s.recorded {
 		t.Run("Recorded", func(t *testing.T) { testWatchRecorded(t, s, watcher) })
 	} else {
@@ -51,13 +49,10 @@ func testWatch(t *testing.T, s *suite) {
 		var errs []error
 		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
 			errs = append(errs, err)
-			if err == nil {
-				t.Errorf("got %s of a kind that is not served", e.Type)
-			}
+			checktest.FailIf(t, err == nil, "got %s of a kind that is not served", e.Type)
 		}
-		if len(errs) != 1 || !meta.IsNoMatchError(errs[0]) {
-			t.Errorf("got %v, want one error that meta.IsNoMatchError recognises", errs)
-		}
+		checktest.FailIf(t, len(errs) != 1 || !meta.IsNoMatchError(errs[0]),
+			"got %v, want one error that meta.IsNoMatchError recognises", errs)
 	})
 }
 
@@ -82,9 +77,7 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		set(t, one, "2", "data", "a")
 		one = s.update(t, one)
 		w.want(t, "Modified watch-one")
-		if got := probe.At(w.last.Object, "data", "a"); got != "2" {
-			t.Errorf("the event has data %v, want that of the update", got)
-		}
+		checktest.Equal(t, "2", probe.At(w.last.Object, "data", "a"), "the event has data")
 		one.SetLabels(nil)
 		one = s.update(t, one)
 		w.want(t, "Deleted watch-one") // it is no longer selected
@@ -181,9 +174,8 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		for last < n-1 {
 			w.want(t, "Modified watch-order")
 			got, err := strconv.Atoi(fmt.Sprint(probe.At(w.last.Object, "data", "n")))
-			if err != nil || got <= last {
-				t.Fatalf("the event has n %v after %d: %v", probe.At(w.last.Object, "data", "n"), last, err)
-			}
+			checktest.FatalIf(t, err != nil || got <= last,
+				"the event has n %v after %d: %v", probe.At(w.last.Object, "data", "n"), last, err)
 			last = got
 		}
 		w.want(t, "Deleted watch-order")
@@ -222,9 +214,8 @@ func testWatchKind(t *testing.T, s *suite, watcher clusterapi.Watcher, in *unstr
 	same := func(event string) {
 		t.Helper()
 		w.want(t, event+" "+name)
-		if w.last.Object.GroupVersionKind() != gvk {
-			t.Errorf("%s: the object's kind is %s", event, w.last.Object.GroupVersionKind())
-		}
+		checktest.FailIf(t, w.last.Object.GroupVersionKind() != gvk,
+			"%s: the object's kind is %s", event, w.last.Object.GroupVersionKind())
 		if event != string(clusterapi.Deleted) {
 			wantSame(t, "the event", last, w.last.Object)
 		}
@@ -250,9 +241,7 @@ func testWatchKind(t *testing.T, s *suite, watcher clusterapi.Watcher, in *unstr
 	}
 	checktest.OK(t, s.api.Delete(s.ctx, gvk, clusterapi.KeyOf(in), clusterapi.DeleteOptions{}))
 	last = s.get(t, in)
-	if last.GetDeletionTimestamp() == nil {
-		t.Fatal("it has no deletionTimestamp")
-	}
+	checktest.FatalIf(t, last.GetDeletionTimestamp() == nil, "it has no deletionTimestamp")
 	same("Modified")
 	s.release(t, in)
 	same("Deleted")
@@ -324,9 +313,8 @@ func (w *watch) want(t *testing.T, events ...string) {
 			if w.last.Object != nil {
 				name = w.last.Object.GetName()
 			}
-			if (w.last.Object == nil) != (w.last.Type == clusterapi.Synced) {
-				t.Fatalf("%s has the object %v, want one but for Synced", w.last.Type, w.last.Object)
-			}
+			checktest.FatalIf(t, (w.last.Object == nil) != (w.last.Type == clusterapi.Synced),
+				"%s has the object %v, want one but for Synced", w.last.Type, w.last.Object)
 			got = append(got, string(w.last.Type)+" "+name)
 		case err := <-w.end:
 			t.Fatalf("the watch ended (%v) after %v, want %v", err, got, events)
@@ -334,9 +322,7 @@ func (w *watch) want(t *testing.T, events ...string) {
 			t.Fatalf("got %v, want %v", got, events)
 		}
 	}
-	if !slices.Equal(got, events) {
-		t.Fatalf("got %v, want %v", got, events)
-	}
+	checktest.FatalIf(t, !slices.Equal(got, events), "got %v, want %v", got, events)
 }
 
 // stop ends the watch, which must not call that an error.
@@ -345,9 +331,7 @@ func (w *watch) stop(t *testing.T) {
 	w.cancel()
 	select {
 	case err := <-w.end:
-		if err != nil {
-			t.Errorf("the watch ended with %v after its context had ended, want no error", err)
-		}
+		checktest.FailIf(t, err != nil, "the watch ended with %v after its context had ended, want no error", err)
 	case <-time.After(wait):
 		t.Error("the watch goes on after its context has ended")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func testCreate(t *testing.T, s *suite) {
@@ -41,20 +42,15 @@ func testCreate(t *testing.T, s *suite) {
 			{"with a value of a wrong type", typed, apierrors.IsBadRequest},
 			{"of what the definition's schema does not allow", custom, apierrors.IsInvalid},
 		} {
-			if _, err := s.api.Create(s.ctx, tc.u, clusterapi.CreateOptions{}); !tc.is(err) {
-				t.Errorf("Create %s: got %v (%s)", tc.what, err, apierrors.ReasonForError(err))
-			}
-			if !s.gone(t, tc.u) {
-				t.Errorf("Create %s created it", tc.what)
-			}
+			checktest.ErrorBy(t, tc.is, checktest.Err(s.api.Create(s.ctx, tc.u, clusterapi.CreateOptions{})))
+			checktest.FailIf(t, !s.gone(t, tc.u), "Create %s created it", tc.what)
 		}
 	})
 	t.Run("WithoutStatus", func(t *testing.T) {
 		in := s.deployment(t, "create-status")
 		set(t, in, int64(7), "status", "replicas")
-		if got := probe.At(s.create(t, in), "status", "replicas"); got == int64(7) {
-			t.Error("Create stored the status of a kind with a status subresource")
-		}
+		got := probe.At(s.create(t, in), "status", "replicas")
+		checktest.FailIf(t, got == int64(7), "Create stored the status of a kind with a status subresource")
 	})
 	t.Run("Stored", func(t *testing.T) {
 		stored := s.create(t, s.configMap(t, "create-stored"))
@@ -71,9 +67,7 @@ func testUpdate(t *testing.T, s *suite) {
 		u.Object["data"] = map[string]any{"b": "2"}
 		stored := s.update(t, u)
 		wantAt(t, stored, map[string]any{"b": "2"}, "data")
-		if stored.GetResourceVersion() == u.GetResourceVersion() {
-			t.Error("the resourceVersion did not move")
-		}
+		checktest.FailIf(t, stored.GetResourceVersion() == u.GetResourceVersion(), "the resourceVersion did not move")
 		wantSame(t, "what Update returned", stored, s.get(t, u))
 		stored.SetLabels(map[string]string{"new": "x"})
 		stored = s.update(t, stored)
@@ -103,9 +97,7 @@ func testUpdate(t *testing.T, s *suite) {
 		u := s.configMap(t, "update-nothing")
 		u.SetResourceVersion("1")
 		s.refused(t, "NotFound", probe.Of("Update", u))
-		if !s.gone(t, u) {
-			t.Error("it created the object")
-		}
+		checktest.FailIf(t, !s.gone(t, u), "it created the object")
 	})
 	t.Run("OtherUID", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "update-uid"))
@@ -126,12 +118,10 @@ func testUpdate(t *testing.T, s *suite) {
 		set(t, u, int64(3), "spec", "replicas")
 		stored := s.update(t, u)
 		wantAt(t, stored, int64(3), "spec", "replicas")
-		if probe.At(stored, "status", "replicas") == int64(7) {
-			t.Error("Update wrote the status of a kind with a status subresource")
-		}
-		if probe.At(s.get(t, u), "status", "replicas") == int64(7) {
-			t.Error("Update wrote the status of a kind with a status subresource, and did not say so")
-		}
+		checktest.FailIf(t, probe.At(stored, "status", "replicas") == int64(7),
+			"Update wrote the status of a kind with a status subresource")
+		checktest.FailIf(t, probe.At(s.get(t, u), "status", "replicas") == int64(7),
+			"Update wrote the status of a kind with a status subresource, and did not say so")
 	})
 	t.Run("KeepsStatus", func(t *testing.T) {
 		for _, u := range s.withStatus(t, "update-keeps-status") {
@@ -207,9 +197,7 @@ func testUpdateStatus(t *testing.T, s *suite) {
 		u.SetResourceVersion("")
 		set(t, u, int64(1), "status", "replicas")
 		s.refused(t, "Invalid", probe.Of("UpdateStatus", u))
-		if probe.At(s.get(t, u), "status", "replicas") == int64(1) {
-			t.Error("the status was written")
-		}
+		checktest.FailIf(t, probe.At(s.get(t, u), "status", "replicas") == int64(1), "the status was written")
 	})
 	t.Run("Stale", func(t *testing.T) {
 		old := s.create(t, s.deployment(t, "status-stale"))
@@ -263,9 +251,8 @@ func testStatusOnly(t *testing.T, s *suite) {
 					wantAt(t, stored, want, "status", name)
 				}
 				wantSame(t, "what UpdateStatus returned", stored, s.get(t, u))
-				if stored.GetResourceVersion() == u.GetResourceVersion() {
-					t.Errorf("%s: the resourceVersion did not move", u.GetKind())
-				}
+				checktest.FailIf(t, stored.GetResourceVersion() == u.GetResourceVersion(),
+					"%s: the resourceVersion did not move", u.GetKind())
 				for _, o := range []*unstructured.Unstructured{stored, u} {
 					delete(o.Object, "status")
 					o.SetManagedFields(nil)
@@ -279,38 +266,31 @@ func testStatusOnly(t *testing.T, s *suite) {
 
 func testGeneration(t *testing.T, s *suite) {
 	for _, tc := range []struct {
-		kind   string
-		create func() (gen func() int64, spec, metadata, status func())
+		name         string
+		in           *unstructured.Unstructured
+		spec, status string // fields of these, with values
+		value        any
+		state        any
 	}{
-		{"Deployment", func() (func() int64, func(), func(), func()) {
-			u := s.create(t, s.deployment(t, "generation"))
-			return func() int64 { return s.get(t, u).GetGeneration() },
-				func() { u = s.get(t, u); set(t, u, int64(2), "spec", "replicas"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, "x", "metadata", "labels", "x"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, int64(1), "status", "replicas"); s.updateStatus(t, u) }
-		}},
-		{"Custom", func() (func() int64, func(), func(), func()) {
-			u := s.create(t, s.widget(t, "generation"))
-			return func() int64 { return s.get(t, u).GetGeneration() },
-				func() { u = s.get(t, u); set(t, u, int64(2), "spec", "size"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, "x", "metadata", "labels", "x"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, "Ready", "status", "phase"); s.updateStatus(t, u) }
-		}},
+		{"Deployment", s.deployment(t, "generation"), "replicas", "replicas", int64(2), int64(1)},
+		{"Custom", s.widget(t, "generation"), "size", "phase", int64(2), "Ready"},
 	} {
-		t.Run(tc.kind, func(t *testing.T) {
-			generation, spec, metadata, status := tc.create()
+		t.Run(tc.name, func(t *testing.T) {
+			u := s.create(t, tc.in)
 			want := func(when string, n int64) {
 				t.Helper()
-				if got := generation(); got != n {
-					t.Errorf("%s the generation is %d, want %d", when, got, n)
-				}
+				u = s.get(t, u)
+				checktest.Equal(t, n, u.GetGeneration(), "generation %s", when)
 			}
 			want("at first", 1)
-			spec()
+			set(t, u, tc.value, "spec", tc.spec)
+			s.update(t, u)
 			want("after a change of spec", 2)
-			metadata()
+			set(t, u, "x", "metadata", "labels", "x")
+			s.update(t, u)
 			want("after a change of metadata", 2)
-			status()
+			set(t, u, tc.state, "status", tc.status)
+			s.updateStatus(t, u)
 			want("after a change of status", 2)
 		})
 	}

@@ -202,9 +202,8 @@ func TestArchiveNames(t *testing.T) {
 	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(archive), dump.Options{})
 	runtime.ReadMemStats(&after)
 	checktest.OK(t, err)
-	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 32 {
-		t.Errorf("an archive of %d bytes cost %d MiB", len(archive), mib)
-	}
+	mib := (after.TotalAlloc - before.TotalAlloc) >> 20
+	checktest.FailIf(t, mib > 32, "an archive of %d bytes cost %d MiB", len(archive), mib)
 	check(t, r, "list v1 Node: n1 missing[]...")
 	var texts []string
 	for _, p := range r.Problems() {

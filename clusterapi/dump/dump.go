@@ -169,7 +169,7 @@ func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 // reported about it: [Options].Now; else the latest of its timestamps; else the
 // latest transition of a condition of the ClusterVersion or a ClusterOperator; else
 // the latest time in managedFields, conditions and creationTimestamps. It is zero
-// if there are no times at all.
+// if the recording has no time at all.
 func (r *Recording) Time() time.Time { return r.now }
 
 // Age returns how long before [Recording.Time] t was, in nanoseconds as every

@@ -186,9 +186,8 @@ func TestInsightsCut(t *testing.T) {
 			for i := range list.Items {
 				key := clusterapi.KeyOf(&list.Items[i])
 				question := "get " + kind + " " + strings.TrimPrefix(key.String(), "/")
-				if got := answer(rt.Context(), r, question); got != "found" && got != "NotCollected" {
-					rt.Errorf("%s: %s", question, got)
-				}
+				got := answer(rt.Context(), r, question)
+				checktest.FailIf(rt, got != "found" && got != "NotCollected", "%s: %s", question, got)
 			}
 		}
 	})
@@ -213,9 +212,8 @@ func TestInsightsOfSeveralClusters(t *testing.T) {
 	}
 	tree := files(at("x/one", "1") + at("x/two", "2"))
 	var several *dump.ClustersError
-	if _, err := dump.Open(t.Context(), tree, dump.Options{}); !errors.As(err, &several) {
-		t.Fatal(err)
-	}
+	_, err := dump.Open(t.Context(), tree, dump.Options{})
+	checktest.FatalIf(t, !errors.As(err, &several), "%v", err)
 	checktest.Same(t, map[string][]string{"1": {"x/one"}, "2": {"x/two"}}, several.Roots)
 	const found = "get config.openshift.io/v1 ClusterVersion version: found"
 	check(t, mustOpen(t, tree, dump.Options{Root: "x/two"}), found)

@@ -15,7 +15,7 @@ type kind struct {
 	resource string // empty if nothing says it
 	scope    scope
 	// versions are those that something shows to be served; defined reports that
-	// there are no others.
+	// these are all.
 	versions map[string]bool
 	defined  bool
 

@@ -137,9 +137,8 @@ func TestAliasesBehindRubbish(t *testing.T) {
 	r := mustOpen(t, files("-- a.yaml --\n"+bomb+"}\n-- b.yaml --\n"+node), dump.Options{})
 	runtime.ReadMemStats(&after)
 	checkProblems(t, r, "a.yaml, document 1, line 21: yaml: did not find expected key")
-	if made := after.TotalAlloc - before.TotalAlloc; made > 64<<20 {
-		t.Errorf("%d bytes allocated", made)
-	}
+	made := after.TotalAlloc - before.TotalAlloc
+	checktest.FailIf(t, made > 64<<20, "%d bytes allocated", made)
 }
 
 // TestDefaults: the defaults let pass what is as large as the limit, and no more.
@@ -176,9 +175,7 @@ func TestLimitsOfWhatIsNotRead(t *testing.T) {
 
 func TestNegativeOptions(t *testing.T) {
 	for _, o := range []dump.Options{{Workers: -1}, {MaxFileBytes: -1}, {MaxFiles: -1}, {MaxObjects: -1}, {MaxBytes: -1}, {MaxProblems: -1}, {MaxDepth: -1}} {
-		if _, err := dump.Open(t.Context(), files("-- a.yaml --\n"+node), o); err == nil || !strings.Contains(err.Error(), "is negative") {
-			t.Errorf("%+v: %v", o, err)
-		}
+		checktest.ErrorHas(t, "is negative", checktest.Err(dump.Open(t.Context(), files("-- a.yaml --\n"+node), o)))
 	}
 }
 

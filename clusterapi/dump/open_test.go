@@ -105,9 +105,8 @@ func TestRealDumpsAreHeaps(t *testing.T) {
 			}
 			checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
 				r.List(t.Context(), gvk("v1 Pod"), clusterapi.ListOptions{})))
-			if now := r.Time(); now.Year() < 2022 {
-				t.Errorf("time %s", now)
-			}
+			now := r.Time()
+			checktest.FailIf(t, now.Year() < 2022, "time %s", now)
 		})
 	}
 }

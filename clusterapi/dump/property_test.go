@@ -335,9 +335,8 @@ func TestArchivesAndTreesAgree(t *testing.T) {
 		other := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
 		for _, k := range modelKinds {
 			for _, question := range []string{"list " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind, "get " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind + " a/x9"} {
-				if a, b := answer(rt.Context(), r, question), answer(rt.Context(), other, question); a != b {
-					rt.Errorf("%s: the archive says %q, the tree %q", question, a, b)
-				}
+				a, b := answer(rt.Context(), r, question), answer(rt.Context(), other, question)
+				checktest.FailIf(rt, a != b, "%s: the archive says %q, the tree %q", question, a, b)
 			}
 		}
 	})

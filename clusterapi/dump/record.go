@@ -206,8 +206,8 @@ func (r *recorder) alerts(ctx context.Context) error {
 }
 
 // wanted are the kinds in the order in which they are read, with their versions:
-// definitions, which say how others are called, then namespaces and proxies,
-// whose passwords others repeat.
+// definitions, which have the names of further resources, then namespaces, and proxies,
+// whose passwords occur again in further objects.
 func (r *recorder) wanted() [][]schema.GroupVersionKind {
 	var out [][]schema.GroupVersionKind
 	for _, gvk := range slices.Concat(Kinds(), r.o.Kinds) {

@@ -107,9 +107,8 @@ spec: {config: {storage: {files: [{path: /a, contents: {source: "data:,hush"}, a
 	}
 	proxy, err := r.Get(t.Context(), schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"}, clusterapi.Key("", "cluster"))
 	checktest.OK(t, err)
-	if got, _, _ := unstructured.NestedString(proxy.Object, "spec", "httpProxy"); got != "http://me:****@proxy:3128/a" {
-		t.Error(got)
-	}
+	got, _, _ := unstructured.NestedString(proxy.Object, "spec", "httpProxy")
+	checktest.FailIf(t, got != "http://me:****@proxy:3128/a", "%v", got)
 	checktest.FailIf(t, len(r.Problems()) > 0, "%v", r.Problems())
 	kept, _ := record(t, c, dump.RecordOptions{FileContents: true})
 	m, err := kept.Get(t.Context(), schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}, clusterapi.Key("", "m"))
@@ -252,9 +251,8 @@ func TestRecordProperty(t *testing.T) {
 			name := filepath.Join(dir, fmt.Sprint(i))
 			checktest.OK(rt, dump.Record(t.Context(), r, name, dump.RecordOptions{}))
 			opened := checktest.Must(dump.Open(t.Context(), os.DirFS(name), dump.Options{}))
-			if p := opened.Problems(); len(p) > 0 {
-				rt.Error(p)
-			}
+			p := opened.Problems()
+			checktest.FailIf(rt, len(p) > 0, "%v", p)
 			r = opened
 			for _, k := range kinds {
 				for _, ns := range []string{"", "a", "c"} {

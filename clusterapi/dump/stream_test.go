@@ -76,9 +76,8 @@ func TestOpenFailsWithoutObjects(t *testing.T) {
 		{"-- a.yaml --\na: 1\n-- b.yaml --\nb: 1", "opening a recording: no object could be read: a.yaml, document 1, line 1: apiVersion is missing (and 1 more problems)"},
 		{"-- a.yaml --\n{apiVersion: v1, kind: List, items: []}", "opening a recording: no object could be read"},
 	} {
-		if _, err := dump.Open(t.Context(), files(tc.tree), dump.Options{}); err == nil || err.Error() != tc.want {
-			t.Errorf("got %v, want %s", err, tc.want)
-		}
+		_, err := dump.Open(t.Context(), files(tc.tree), dump.Options{})
+		checktest.FailIf(t, err == nil || err.Error() != tc.want, "got %v, want %s", err, tc.want)
 	}
 	checktest.ErrorHas(t, "the archive cannot be read to its end", checktest.Err(
 		dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{})))

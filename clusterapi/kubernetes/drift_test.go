@@ -210,9 +210,8 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	slices.Sort(texts)
 	want := []string{deployments[1].Identity().Name, deployments[2].Identity().Name, roles[0].Identity().Name, roles[1].Identity().Name}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, texts); diff != "" || len(calls) > 8 {
-		t.Errorf("told %s; calls %q", diff, calls)
-	}
+	diff := cmp.Diff(want, texts)
+	checktest.FailIf(t, diff != "" || len(calls) > 8, "told %s; calls %q", diff, calls)
 	hear()
 	if calls := pass(runlevel.Reconciling); len(calls) > 0 || len(told) > 0 {
 		t.Errorf("calls after the repair: %q", calls)

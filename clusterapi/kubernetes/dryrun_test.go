@@ -80,9 +80,8 @@ func TestDryRunRequests(t *testing.T) {
 				}), kubernetes.Options{DryRun: dry})
 				out := checktest.Get(do(api))(t)
 				if out != nil {
-					if by, _, _ := unstructured.NestedString(out.Object, "data", "by"); by != "the server" {
-						t.Errorf("returned %v", out.Object)
-					}
+					by, _, _ := unstructured.NestedString(out.Object, "data", "by")
+					checktest.FailIf(t, by != "the server", "returned %v", out.Object)
 				}
 				want := ""
 				if dry {

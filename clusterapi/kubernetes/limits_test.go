@@ -129,9 +129,8 @@ func TestLimits(t *testing.T) {
 				return resp
 			})
 			_, err := api.Get(t.Context(), configMaps, key)
-			if seconds, ok := apierrors.SuggestsClientDelay(err); !ok || seconds != 61 || !apierrors.IsTooManyRequests(err) {
-				t.Errorf("got %v", err)
-			}
+			seconds, ok := apierrors.SuggestsClientDelay(err)
+			checktest.FailIf(t, !ok || seconds != 61 || !apierrors.IsTooManyRequests(err), "got %v", err)
 			return requests
 		},
 	}, {

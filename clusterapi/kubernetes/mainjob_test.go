@@ -55,9 +55,8 @@ func TestMainJob(t *testing.T) {
 	request(t, api, to)
 	first.reach(to.version(), 0.3, jobLimit)
 	first.kill()
-	if h := history(t, api); h != to.version()+" Partial, "+from.version()+" Completed" {
-		t.Fatalf("history in the middle: %s", h)
-	}
+	h := history(t, api)
+	checktest.FatalIf(t, h != to.version()+" Partial, "+from.version()+" Completed", "history in the middle: %s", h)
 
 	second := startUpdater(t, order)
 	second.reach(to.version(), 0.6, jobLimit)

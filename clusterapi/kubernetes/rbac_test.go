@@ -45,9 +45,8 @@ func TestPermissions(t *testing.T) {
 		data := checktest.Get(os.ReadFile(file))(t)
 		objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 		for _, m := range objects {
-			if _, err := admin.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
-				t.Fatalf("%s: %v", m, err)
-			}
+			_, err := admin.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"})
+			checktest.FatalIf(t, err != nil, "%s: %v", m, err)
 		}
 	}
 	t.Run("Reader", func(t *testing.T) { testReader(t, as(t, s, "reader")) })
@@ -99,7 +98,6 @@ rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
 `)
 	checktest.Good(t, checktest.Err(
 		updater.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
-	if _, err := reader.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); !apierrors.IsForbidden(err) {
-		t.Errorf("the reader: %v, want it forbidden", err)
-	}
+	_, err := reader.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	checktest.FailIf(t, !apierrors.IsForbidden(err), "the reader: %v, want it forbidden", err)
 }

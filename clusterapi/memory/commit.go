@@ -19,8 +19,7 @@ import (
 )
 
 // write stores what compute makes of the stored object (nil: none). compute runs
-// without the lock, so that writers of other objects continue, and again when
-// another writer was faster. A state that differs in nothing is not stored; compute
+// without the lock, so that it delays no writer, and again if another writer was faster. A state that differs in nothing is not stored; compute
 // may return nil for it.
 func (c *Cluster) write(k *kind, in *unstructured.Unstructured, compute func(live *entry) (*record, error)) (*entry, error) {
 	r := k.ref(clusterapi.KeyOf(in))
@@ -367,8 +366,8 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 }
 
 // stamp corrects the times in managed fields, which the field managers take
-// from the machine's clock: the entry of who writes is of now, and the others
-// are as old as they were.
+// from the machine's clock: the entry of the writer has the present time, and the rest
+// keep theirs.
 func stamp(r *record, live *entry, now time.Time, who actor) {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
 	for i := range r.managed {

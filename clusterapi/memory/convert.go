@@ -60,8 +60,8 @@ func schemaType(s *smd.Schema, name string) *typed.ParseableType {
 }
 
 // objectConverter is the converter between versions, the defaulter and the
-// creater that field managers ask for. Versions differ in nothing but
-// apiVersion, and there are no defaults.
+// creater that field managers ask for. Versions differ only in
+// apiVersion, and it has no defaults.
 type objectConverter struct{}
 
 func (objectConverter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {

@@ -48,7 +48,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 // Remove ends an object at once, whatever finalizers or grace it has: what a
 // kubelet does with a pod whose containers have stopped. Dependents go as in
 // Delete. An API server has no such verb, so it is not intercepted. An object
-// that does not exist is an error that apierrors.IsNotFound recognises; other
+// that does not exist is an error that apierrors.IsNotFound recognises; further
 // errors are those of [Options].Base.
 func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) error {
 	k, err := c.touch(context.Background(), gvk)

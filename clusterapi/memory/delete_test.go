@@ -134,9 +134,8 @@ func TestDefinitionOfDefinitions(t *testing.T) {
 	crd := mustApply(t, c, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: apiextensions.k8s.io,
 		names: {kind: CustomResourceDefinition}, scope: Cluster, versions: [{name: v1, served: true, storage: true}]}}`)
 	checktest.OK(t, c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}))
-	if _, err := c.Get(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd)); !apierrors.IsNotFound(err) {
-		t.Errorf("got %v, want NotFound", err)
-	}
+	_, err := c.Get(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd))
+	checktest.FailIf(t, !apierrors.IsNotFound(err), "got %v, want NotFound", err)
 }
 
 func TestNamespaceTakesItsContents(t *testing.T) {
@@ -149,9 +148,8 @@ func TestNamespaceTakesItsContents(t *testing.T) {
 	namespaces := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	checktest.OK(t, c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
 	ns := mustGet(t, c, namespaces, "", "ns")
-	if phase, _, _ := unstructured.NestedString(ns.Object, "status", "phase"); phase != "Terminating" {
-		t.Errorf("phase %q", phase)
-	}
+	phase, _, _ := unstructured.NestedString(ns.Object, "status", "phase")
+	checktest.FailIf(t, phase != "Terminating", "phase %q", phase)
 	checktest.SameIn(t, "ConfigMaps", []string{"c"}, state(t, c))
 	if _, err := c.Apply(t.Context(), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: ns}}`), manager); !apierrors.IsForbidden(err) {
 		t.Errorf("creating in a namespace that goes: got %v, want Forbidden", err)

@@ -70,8 +70,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	for _, api := range []clusterapi.Reader{c, clusterapi.ReadOnly(c)} {
 		one, _ := clusterapi.GetShared(t.Context(), api, gvk, key)
-		if two, _ := clusterapi.GetShared(t.Context(), api, gvk, key); one != two {
-			t.Errorf("%T does not share", api)
-		}
+		two, _ := clusterapi.GetShared(t.Context(), api, gvk, key)
+		checktest.FailIf(t, one != two, "%T does not share", api)
 	}
 }

@@ -17,8 +17,8 @@ type cursor struct {
 // Follow implements [clusterapi.Follower]. Every change of every kind arrives, in
 // the order in which they took place; each Old is the New of the change before, so
 // what was converted stays so. Changes wait in the cursor until they are taken or
-// it is closed. There is no goroutine, and nothing is remembered while nobody
-// follows.
+// it is closed. It uses no goroutine, and the cluster keeps changes only for open
+// cursors.
 //
 // Objects have the version in which they are stored, without defaults that their
 // definition got later; the versions of a kind differ in nothing but apiVersion. Of

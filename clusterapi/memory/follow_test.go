@@ -114,9 +114,8 @@ func TestShared(t *testing.T) {
 	checktest.FatalIf(t, err != nil || len(list) != 1 || list[0] != one,
 		"ListShared: %v, %v; want the object of GetShared", list, err)
 	typed := checktest.Must(clusterapi.Read[corev1.ConfigMap](ctx, c, key))
-	if again, _ := clusterapi.As[corev1.ConfigMap](list[0]); again != typed {
-		t.Error("a stored state is converted twice")
-	}
+	again, _ := clusterapi.As[corev1.ConfigMap](list[0])
+	checktest.FailIf(t, again != typed, "a stored state is converted twice")
 	own := checktest.Must(c.Get(ctx, kind, key))
 	checktest.Same(t, own.Object, one.Unstructured().Object)
 	copied, err := clusterapi.Get[corev1.ConfigMap](ctx, c, key)

@@ -166,9 +166,8 @@ func (c *Cluster) hasRead(gvk schema.GroupVersionKind) bool {
 	return c.fork.kinds[gvk.GroupKind()] != nil || c.fork.absent[gvk]
 }
 
-// readOnce reads a kind from the base. Of several callers one reads, and the others
-// wait for it. A caller whose context ends ends no other's: the next one starts
-// again.
+// readOnce reads a kind from the base. Of several callers one reads, and the rest
+// wait for it. If the context of the reader ends, the next caller starts again.
 func (c *Cluster) readOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
 	f, gk := c.fork, gvk.GroupKind()
 	for !c.hasRead(gvk) {
@@ -364,7 +363,7 @@ func (c *Cluster) definitionOf(r ref, e *entry) *definition {
 }
 
 // passRevision makes new resourceVersions greater than those of the base's objects,
-// and new UIDs others than its.
+// and new UIDs different from the base's.
 func (c *Cluster) passRevision(obj *unstructured.Unstructured) {
 	if n, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil && n < maxRevision {
 		c.revision = max(c.revision, n)

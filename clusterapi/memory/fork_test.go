@@ -151,9 +151,8 @@ func TestForkVersions(t *testing.T) {
 	base := &origin{Reader: baseCluster(t, benchDefinition, benchWidget)}
 	c := memory.New(memory.Options{Base: base})
 	gk := schema.GroupKind{Group: "example.com", Kind: "Widget"}
-	if _, err := c.Get(t.Context(), gk.WithVersion("v9"), clusterapi.Key("example", "widget")); !meta.IsNoMatchError(err) {
-		t.Errorf("v9: %v", err)
-	}
+	_, err := c.Get(t.Context(), gk.WithVersion("v9"), clusterapi.Key("example", "widget"))
+	checktest.FailIf(t, !meta.IsNoMatchError(err), "v9: %v", err)
 	checktest.Good(t, checktest.Err(c.Get(t.Context(), gk.WithVersion("v1"), clusterapi.Key("example", "widget"))))
 	if base.lists["Widget"] != 2 { // v9, v1
 		t.Error(base.lists)
@@ -173,9 +172,8 @@ func TestForkErrors(t *testing.T) {
 		for range 2 {
 			checktest.ErrorIs(t, down, checktest.Err(c.Get(t.Context(), cms, clusterapi.Key("ns", "one"))))
 		}
-		if _, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one")); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
+		_, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one"))
+		checktest.FailIf(t, err != nil, "%s: %v", kind, err)
 	}
 }
 

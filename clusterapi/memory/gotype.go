@@ -11,12 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // goType is what a Go type of an API accepts in JSON. It is made once for each

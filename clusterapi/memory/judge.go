@@ -171,17 +171,17 @@ func collect(valid func(node), obj *unstructured.Unstructured) field.ErrorList {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// without returns the errors that are not among others, wherever in a list
-// these stood.
-func without(errs, others field.ErrorList) field.ErrorList {
-	if len(others) == 0 {
+// without returns the errors that known lacks. The index of an element of a list does
+// not count.
+func without(errs, known field.ErrorList) field.ErrorList {
+	if len(known) == 0 {
 		return errs
 	}
 	key := func(e *field.Error) string {
 		return string(e.Type) + "\x00" + index.ReplaceAllString(e.Field, "[]") + "\x00" + e.Detail + "\x00" + fmt.Sprint(e.BadValue)
 	}
-	seen := make(map[string]bool, len(others))
-	for _, e := range others {
+	seen := make(map[string]bool, len(known))
+	for _, e := range known {
 		seen[key(e)] = true
 	}
 	return slices.DeleteFunc(errs, func(e *field.Error) bool { return seen[key(e)] })

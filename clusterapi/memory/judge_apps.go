@@ -3,8 +3,9 @@ package memory
 import (
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 func sameSelector(old, n node) { immutable(old.get("spec"), n.get("spec"), "selector") }

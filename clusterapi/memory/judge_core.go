@@ -7,10 +7,11 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // maxData is how much a ConfigMap or a Secret may hold.

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // withoutManagers hides the managed fields, which the cluster itself writes

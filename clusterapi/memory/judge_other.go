@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 func validBudget(n node) {

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // template judges the pod template of a workload.

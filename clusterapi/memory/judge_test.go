@@ -258,9 +258,8 @@ func TestDefaults(t *testing.T) {
 	if at(u, "spec", "mode") != "slow" || count() != int64(1) {
 		t.Errorf("written: %v", u.Object["spec"])
 	}
-	if again := mustApply(t, c, gadget("size: 1, parts: [{name: a}]")); again.GetResourceVersion() != u.GetResourceVersion() {
-		t.Error("the same Apply again is a change")
-	}
+	again := mustApply(t, c, gadget("size: 1, parts: [{name: a}]"))
+	checktest.FailIf(t, again.GetResourceVersion() != u.GetResourceVersion(), "the same Apply again is a change")
 	mustApply(t, c, strings.Replace(gadgets, `maxLength: 3}`, `maxLength: 3, default: abc}`, 1))
 	read := mustGet(t, c, u.GroupVersionKind(), "ns", "g")
 	checktest.FailIf(t, at(read, "spec", "code") != "abc" || read.GetResourceVersion() != u.GetResourceVersion(),

@@ -4,13 +4,14 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 type scope int

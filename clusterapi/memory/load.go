@@ -15,11 +15,11 @@ import (
 // deletionTimestamp, generation, creationTimestamp and managedFields are kept,
 // and the UID where an object has one. Only the resourceVersion is new. Lists
 // are stored item by item. CustomResourceDefinitions are stored first, so that
-// the kinds of the others are served.
+// their kinds are served.
 //
 // Neither Validate nor Intercept is called, and fields that a schema lacks are
-// kept until the next write. Those that can be stored are; the error joins what
-// kept the others out (a kind that is not served, no name, a name that is
+// kept until the next write. Load stores all that it can; the error joins the reasons
+// why an object was not stored (a kind that is not served, no name, a name that is
 // taken).
 func (c *Cluster) Load(objs ...*unstructured.Unstructured) error {
 	var errs []error

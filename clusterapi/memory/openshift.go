@@ -10,9 +10,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 //go:generate go run ./internal/gendefinitions -out definitions.json.gz

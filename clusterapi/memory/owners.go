@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"sync/atomic"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // ownedFields is what a FieldsV1 says, in the forms that writes need. FieldsV1
@@ -82,8 +83,8 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 	return k.ownersAfter(live, from, next, who, nil)
 }
 
-// ownersAfter is owners; applied is what a manager owns from an Apply on, nil
-// for other writes.
+// ownersAfter is owners; applied is what a manager owns after an Apply, nil if the
+// write is not one.
 func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, applied *fieldpath.Set) ([]metav1.ManagedFieldsEntry, ownership, bool) {
 	var managed []metav1.ManagedFieldsEntry
 	var known ownership

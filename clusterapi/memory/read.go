@@ -86,8 +86,8 @@ func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// List implements [clusterapi.Reader]. It visits the objects of the kind, of the
-// namespace if one is selected, or of the node (pods), and no others.
+// List implements [clusterapi.Reader]. It visits only the objects of the kind, of the
+// namespace if one is selected, or of the node (pods).
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
 	found, revision, err := c.listShared(ctx, gvk, opts)
 	if found == nil {
@@ -162,9 +162,9 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 
 // Dependents returns the objects of a kind that name an owner, by its UID, in
 // their ownerReferences, sorted by namespace, then name. They are shared as
-// those of ListShared. It looks at no other objects. An API server has no such
+// those of ListShared. It looks only at these. An API server has no such
 // verb, so it is not intercepted. A kind that is not served is an error that
-// meta.IsNoMatchError recognises; other errors are those of [Options].Base.
+// meta.IsNoMatchError recognises; further errors are those of [Options].Base.
 func (c *Cluster) Dependents(gvk schema.GroupVersionKind, owner types.UID) ([]*clusterapi.Object, error) {
 	k, err := c.touch(context.Background(), gvk)
 	if err != nil {

@@ -122,14 +122,12 @@ func TestApplyOfNulls(t *testing.T) {
 	c := memory.New(memory.Options{})
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns, labels: null, annotations: {a: b}}, spec: {replicas: null, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`
 	u := mustApply(t, c, text)
-	if spec, _ := at(u, "spec").(map[string]any); spec["paused"] != true || len(spec) != 3 {
-		t.Errorf("spec: %v, want no replicas", spec)
-	}
+	spec, _ := at(u, "spec").(map[string]any)
+	checktest.FailIf(t, spec["paused"] != true || len(spec) != 3, "spec: %v, want no replicas", spec)
 	u.Object["status"] = map[string]any{"replicas": int64(1)}
 	u = checktest.Must(c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}))
-	if again := mustApply(t, c, text); again.GetResourceVersion() != u.GetResourceVersion() {
-		t.Error("the same Apply again is a change")
-	}
+	again := mustApply(t, c, text)
+	checktest.FailIf(t, again.GetResourceVersion() != u.GetResourceVersion(), "the same Apply again is a change")
 }
 
 // Of a custom resource only the nulls stay that its definition allows.
@@ -265,9 +263,8 @@ func TestDeletedEventIsNewer(t *testing.T) {
 		}
 		want := u.DeepCopy()
 		want.SetResourceVersion("2")
-		if diff := cmp.Diff(want.Object, e.Object.Object); diff != "" || e.Type != clusterapi.Deleted {
-			t.Errorf("%s (-want +got):\n%s", e.Type, diff)
-		}
+		diff := cmp.Diff(want.Object, e.Object.Object)
+		checktest.FailIf(t, diff != "" || e.Type != clusterapi.Deleted, "%s (-want +got):\n%s", e.Type, diff)
 		break
 	}
 }

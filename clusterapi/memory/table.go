@@ -171,7 +171,7 @@ func (t *table) each(namespace string, visit func(types.NamespacedName, *entry) 
 }
 
 // selected visits those that the options select, in the order of their keys,
-// until visit returns false. It looks at no other pods than those of a node.
+// until visit returns false. Of pods it looks only at those of the selected node.
 func (t *table) selected(opts clusterapi.ListOptions, visit func(*entry) bool) {
 	if t != nil && t.nodes != nil && opts.NodeName != "" {
 		for _, key := range t.nodes[opts.NodeName] {

@@ -160,8 +160,8 @@ func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
 	}, func(e any) any { return pruneValue(s, atom.List.ElementType, e) })
 }
 
-// rewrite returns v with other fields, if it is a map, or other elements, if it is
-// a list. field returns a field's new value and whether it stays. What does not
+// rewrite returns v with new fields, if it is a map, or new elements, if it is a list.
+// field returns a field's new value and whether it stays. What does not
 // change is shared: nothing is copied if nothing changes.
 func rewrite(v any, field func(key string, value any) (any, bool), element func(any) any) any {
 	switch v := v.(type) {

@@ -30,9 +30,8 @@ func TestTimesComeFromTheClock(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 10, 0, 0, 500, time.UTC))
 	c := memory.New(memory.Options{Clock: clock})
 	u := mustApply(t, c, benchDeployment)
-	if got := u.GetCreationTimestamp().UTC(); !got.Equal(time.Date(2030, 1, 1, 10, 0, 0, 0, time.UTC)) {
-		t.Errorf("creationTimestamp %s", got)
-	}
+	got := u.GetCreationTimestamp().UTC()
+	checktest.FailIf(t, !got.Equal(time.Date(2030, 1, 1, 10, 0, 0, 0, time.UTC)), "creationTimestamp %s", got)
 	clock.SetTime(clock.Now().Add(time.Hour))
 	checktest.OK(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
 	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "controller"})
@@ -88,9 +87,8 @@ func TestNoChangeMovesNothing(t *testing.T) {
 	if _, err = c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, _ := unstructured.NestedInt64(mustApply(t, c, benchDeployment).Object, "spec", "replicas"); n != 1 {
-		t.Errorf("an Apply after another writer left replicas at %d", n)
-	}
+	n, _, _ := unstructured.NestedInt64(mustApply(t, c, benchDeployment).Object, "spec", "replicas")
+	checktest.FailIf(t, n != 1, "an Apply after another writer left replicas at %d", n)
 }
 
 func TestDeterministic(t *testing.T) {
@@ -184,9 +182,8 @@ func TestValidateHook(t *testing.T) {
 	refuse = true
 	u := object(t, benchConfigMap)
 	u.Object["data"] = map[string]any{"changed": "x"}
-	if _, err := c.Apply(t.Context(), u, manager); err != boom {
-		t.Errorf("got %v, want the hook's error", err)
-	}
+	_, err := c.Apply(t.Context(), u, manager)
+	checktest.FailIf(t, err != boom, "got %v, want the hook's error", err)
 	checktest.FailIf(t, old == nil, "for a changed object old is nil")
 	got := mustGet(t, c, u.GroupVersionKind(), "example", "config")
 	checktest.SameIn(t, "the refused write was stored", object(t, benchConfigMap).Object["data"], got.Object["data"])
@@ -223,9 +220,8 @@ items:
 			t.Fatal(err)
 		}
 	}
-	if _, ok, _ := unstructured.NestedString(u.Object, "spec", "unknown"); ok {
-		t.Error("a field that the schema lacks survives a write")
-	}
+	_, ok, _ := unstructured.NestedString(u.Object, "spec", "unknown")
+	checktest.FailIf(t, ok, "a field that the schema lacks survives a write")
 	checktest.Equal(t, 8, u.GetGeneration(), "generation")
 }
 

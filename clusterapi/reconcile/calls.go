@@ -167,15 +167,20 @@ func (c *calls) List(ctx context.Context, gvk schema.GroupVersionKind, opts clus
 	return out, err
 }
 
-// write makes a call that returns an object.
-func (c *calls) write(ctx context.Context, verb string, obj *unstructured.Unstructured, f func(context.Context) (*unstructured.Unstructured, error)) (out *unstructured.Unstructured, err error) {
+// writing is a verb that returns the object as stored. O are its options.
+type writing[O any] func(context.Context, *unstructured.Unstructured, O) (*unstructured.Unstructured, error)
+
+// writeLive makes a call that returns an object.
+func writeLive[O any](
+	ctx context.Context, c *calls, verb string, obj *unstructured.Unstructured, opts O, write writing[O],
+) (out *unstructured.Unstructured, err error) {
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
 	gvk := obj.GroupVersionKind()
 	out, err = c.sources.write(ctx, gvk, func(ctx context.Context) (out *unstructured.Unstructured, err error) {
 		err = c.do(ctx, verb, gvk, clusterapi.KeyOf(obj), func(ctx context.Context) (err error) {
-			out, err = f(ctx)
+			out, err = write(ctx, obj, opts)
 			return err
 		})
 		return out, err
@@ -187,27 +192,19 @@ func (c *calls) write(ctx context.Context, verb string, obj *unstructured.Unstru
 }
 
 func (c *calls) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, "Create", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.api.Create(ctx, obj, opts)
-	})
+	return writeLive(ctx, c, "Create", obj, opts, c.api.Create)
 }
 
 func (c *calls) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, "Apply", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.api.Apply(ctx, obj, opts)
-	})
+	return writeLive(ctx, c, "Apply", obj, opts, c.api.Apply)
 }
 
 func (c *calls) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, "Update", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.api.Update(ctx, obj, opts)
-	})
+	return writeLive(ctx, c, "Update", obj, opts, c.api.Update)
 }
 
 func (c *calls) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, "UpdateStatus", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.api.UpdateStatus(ctx, obj, opts)
-	})
+	return writeLive(ctx, c, "UpdateStatus", obj, opts, c.api.UpdateStatus)
 }
 
 func (c *calls) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {

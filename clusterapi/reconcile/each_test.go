@@ -48,8 +48,7 @@ func TestEachBeginsNothingAfterAnError(t *testing.T) {
 
 func TestEachPanics(t *testing.T) {
 	for _, limit := range []int{1, 3} {
-		if err := reconcile.Each(t.Context(), limit, 3, func(context.Context, int) error { panic("oh") }); err == nil {
-			t.Errorf("limit %d: no error", limit)
-		}
+		err := reconcile.Each(t.Context(), limit, 3, func(context.Context, int) error { panic("oh") })
+		checktest.FailIf(t, err == nil, "limit %d: no error", limit)
 	}
 }

@@ -62,9 +62,8 @@ func TestFaultLeftOut(t *testing.T) {
 		t.Errorf("%q took place", all[i])
 	}
 	o.Faults.Only = map[string]bool{}
-	if _, none, _ := play(3, o); len(none) != 0 {
-		t.Errorf("with no faults allowed: %q", none)
-	}
+	_, none, _ := play(3, o)
+	checktest.FailIf(t, len(none) != 0, "with no faults allowed: %q", none)
 }
 
 // one returns a world with one process p, which a fault of rate 1 strikes.
@@ -122,9 +121,8 @@ func TestFaultsOfCalls(t *testing.T) {
 			w.run(t, time.Millisecond)
 			checktest.FailIf(t, len(w.log) == 0 || !slices.Contains(c.want, w.log[0]),
 				"log %q, want one of %q", w.log, c.want)
-			if fired := len(w.Faults()) > 0; fired != (c.name != "others") {
-				t.Errorf("faults %q", w.Faults())
-			}
+			fired := len(w.Faults()) > 0
+			checktest.FailIf(t, fired != (c.name != "others"), "faults %q", w.Faults())
 		})
 	}
 }

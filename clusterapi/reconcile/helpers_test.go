@@ -112,12 +112,24 @@ func keyText(k reconcile.Key) string {
 	return " " + k.String()
 }
 
+// bubble runs a test in virtual time, with a log and an empty cluster.
+func bubble(t *testing.T, test func(t *testing.T, l *log, api *memory.Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newLog(), newCluster(nil)) })
+}
+
 // drive runs a process for some time of a bubble, and waits until it has ended.
 func drive(t *testing.T, o reconcile.Options, d time.Duration, recs ...reconcile.Reconciler) {
 	t.Helper()
+	driveWith(t, o, d, process(recs...).New)
+}
+
+// driveWith is drive for reconcilers that take the API of their process.
+func driveWith(t *testing.T, o reconcile.Options, d time.Duration, recs func(clusterapi.ClusterAPI) []reconcile.Reconciler) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	checktest.OK(t, reconcile.Run(ctx, o, process(recs...)))
+	checktest.OK(t, reconcile.Run(ctx, o, reconcile.Process{Name: "test", New: recs}))
 }
 
 // begin runs a process until the function that it returns is called.

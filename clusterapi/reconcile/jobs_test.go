@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"testing/synctest"
-
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -74,8 +74,7 @@ func TestJobs(t *testing.T) {
 		}, []string{"0s 1 begins", "15s 1 ends", "15s done of look 1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
+			bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 				n := -1
 				drive(t, reconcile.Options{}, 29*time.Second, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 					n++
@@ -92,8 +91,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		drive(t, reconcile.Options{Observe: l.observe}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look%s", keyText(r.Key))
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Run: func(ctx context.Context, report func(any)) (any, error) {
@@ -106,8 +104,7 @@ func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
 }
 
 func TestJobsStayAfterAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		n := 0
 		drive(t, reconcile.Options{}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if n++; n > 1 {
@@ -120,8 +117,7 @@ func TestJobsStayAfterAnError(t *testing.T) {
 }
 
 func TestAnIDThatCannotBeCompared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		drive(t, reconcile.Options{Observe: l.observe}, time.Millisecond, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: []string{"a"}}}}, nil
 		}}, "k"))
@@ -201,9 +197,8 @@ func TestCallbacksDoNotOverlapLooks(t *testing.T) {
 func TestSleepOutsideOfADriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := reconcile.Sleep(t.Context(), time.Minute); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
+		err := reconcile.Sleep(t.Context(), time.Minute)
+		checktest.FailIf(t, err != nil || time.Since(start) != time.Minute, "%v after %s", err, time.Since(start))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		checktest.ErrorIs(t, context.DeadlineExceeded, reconcile.Sleep(ctx, time.Minute))

@@ -43,8 +43,7 @@ func TestFailuresBackOff(t *testing.T) {
 		{"a very busy server", []error{apierrors.NewTooManyRequests("busy", 3600), nil}, []string{"0s", "2m0s"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
+			bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 				n := 0
 				drive(t, reconcile.Options{}, 5*time.Minute, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 					l.add("")
@@ -66,8 +65,7 @@ func TestFailuresBackOff(t *testing.T) {
 }
 
 func TestALastingErrorIsToldSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		start := time.Now()
 		drive(t, reconcile.Options{Observe: l.observe, Resync: reconcile.Never}, time.Hour, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			if time.Since(start) < 20*time.Minute {
@@ -87,9 +85,7 @@ func TestALastingErrorIsToldSeldom(t *testing.T) {
 }
 
 func TestABusyServerIsToldAndObeyed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		stop := begin(t, reconcile.Options{API: api, Observe: l.observe}, rec{
 			name: "r", watches: []reconcile.Watch{tells(l, "")},
 			look: script(l,
@@ -159,8 +155,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		}, []string{"0s look a", `0s Failed r b x1: there is no reconciler "other" to wake`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
+			bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 				o := reconcile.Options{Observe: func(e clusterapi.Event) {
 					if e.Err != errTest && e.Type != reconcile.EventRecovered {
 						l.observe(e)
@@ -174,9 +169,7 @@ func TestWhenToLookAgain(t *testing.T) {
 }
 
 func TestAWakeDuringALookIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		first := true
 		stop := begin(t, reconcile.Options{API: api}, rec{
 			name: "r", watches: []reconcile.Watch{tells(l, "")},
@@ -201,8 +194,7 @@ func TestAWakeDuringALookIsKept(t *testing.T) {
 }
 
 func TestReconcilersWakeOneAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		drive(t, reconcile.Options{Resync: reconcile.Never}, time.Minute,
 			at(rec{name: "one", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "two", Key: reconcile.Key{Name: "b"}, After: time.Second}}}, nil
@@ -221,8 +213,7 @@ func TestKeysAreResynced(t *testing.T) {
 		{12 * time.Minute, []string{"0s look a", "12m0s look a", "24m0s look a"}},
 		{reconcile.Never, []string{"0s look a"}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLog()
+		bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 			drive(t, reconcile.Options{Resync: tc.resync}, 25*time.Minute, at(rec{name: "r", look: looks(l, "")}, "a"))
 			checktest.SameIn(t, fmt.Sprintf("Resync %s", tc.resync), tc.want, l.take())
 		})
@@ -230,9 +221,7 @@ func TestKeysAreResynced(t *testing.T) {
 }
 
 func TestReconcilersDoNotWaitForEachOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		put(t, api, "a", "1")
 		stop := begin(t, reconcile.Options{API: api},
 			rec{name: "slow", watches: []reconcile.Watch{tells(l, "slow ")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -359,9 +348,8 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	} {
 		for _, inJob := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in a job %v", tc.name, inJob), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					l := newLog()
-					p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+				bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
+					driveWith(t, reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: reconcile.Never}, time.Hour, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 						call := func(ctx context.Context) {
 							if err := tc.call(ctx, api); err != nil && ctx.Err() == nil {
 								l.add("%v", err)
@@ -379,11 +367,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 								return nil, nil
 							}, Done: func(any, error) []reconcile.Wake { return nil }}}}, nil
 						}}, "a")}
-					}}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-					defer cancel()
-					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: reconcile.Never}
-					checktest.OK(t, reconcile.Run(ctx, o, p))
+					})
 					checktest.Equal(t, tc.want, strings.Join(l.take(), "\n"), "log")
 				})
 			})
@@ -445,9 +429,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		checktest.Equal(t, int64(2), ended.Load(), "ended when Run returned")
-		if lines := l.take(); lines != nil {
-			t.Errorf("events %v", lines)
-		}
+		lines := l.take()
+		checktest.FailIf(t, lines != nil, "events %v", lines)
 
 		done, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -522,8 +505,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 
 	t.Run("Keys", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLog()
+		bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 			drive(t, reconcile.Options{Observe: l.observe}, time.Second, listing{rec{name: "bad"}, func() []reconcile.Key { panic("boom") }})
 			checktest.Same(t, []string{"0s Failed bad x1: panic: boom"}, l.take())
 		})
@@ -549,8 +531,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		})
 	})
 	t.Run("backend", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLog()
+		bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 			api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 				if c.GVK == secrets {
 					panic("boom")
@@ -669,9 +650,8 @@ func TestAnotherClock(t *testing.T) {
 	for done := false; !done; {
 		select {
 		case next := <-looked:
-			if d := next.Sub(start); d < time.Hour || d > time.Hour+time.Minute {
-				t.Errorf("the second look came after %s", d)
-			}
+			d := next.Sub(start)
+			checktest.FailIf(t, d < time.Hour || d > time.Hour+time.Minute, "the second look came after %s", d)
 			done = true
 		default:
 			if clock.HasWaiters() {
@@ -690,15 +670,12 @@ func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
 			return apierrors.NewTimeoutError("took too long", 3)
 		}
 		var got error
-		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		driveWith(t, reconcile.Options{API: unwatched{newCluster(late)}}, time.Minute, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				_, got = api.Get(ctx, configMaps, types.NamespacedName{Name: "a"})
 				return reconcile.Result{}, nil
 			}}, "a")}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{newCluster(late)}}, p))
+		})
 		if status := apierrors.APIStatus(nil); !apierrors.IsTimeout(got) || !errors.As(got, &status) || status.Status().Code != http.StatusGatewayTimeout || !errors.Is(got, context.DeadlineExceeded) {
 			t.Errorf("got %v", got)
 		}
@@ -706,8 +683,7 @@ func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
 }
 
 func TestAHostRunsTheLooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		queue := make(chan func() error, 10)
 		host := make(chan struct{})
 		go func() {

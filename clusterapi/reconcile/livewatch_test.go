@@ -28,9 +28,7 @@ func TestChangesWakeKeys(t *testing.T) {
 		"by lists":  func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return unwatched{api} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
-				api := newCluster(nil)
+			bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 				put(t, api, "a", "1")
 				put(t, api, "b", "1")
 				stop := begin(t, reconcile.Options{API: hide(api), Poll: time.Second},
@@ -185,8 +183,7 @@ func TestFoldsSeeAChangeFirst(t *testing.T) {
 }
 
 func TestNoKeyIsLookedAtBeforeAllIsListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 			if c.Verb == "Watch" && c.GVK == secrets {
 				time.Sleep(5 * time.Second)
@@ -204,9 +201,7 @@ func TestNoKeyIsLookedAtBeforeAllIsListed(t *testing.T) {
 }
 
 func TestABrokenWatchYieldsDifferences(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		for _, name := range []string{"a", "b", "c"} {
 			put(t, api, name, "1")
 		}
@@ -255,9 +250,7 @@ func TestABrokenWatchYieldsDifferences(t *testing.T) {
 }
 
 func TestAListThatDoesNotComeIsBrokenOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		put(t, api, "a", "1")
 		begun := 0
 		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
@@ -291,9 +284,7 @@ func TestAKindThatIsNotServed(t *testing.T) {
 		"by lists":  func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return unwatched{api} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLog()
-				api := newCluster(nil)
+			bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 				r := rec{name: "r", watches: []reconcile.Watch{{GVK: widgets, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 					l.add("%v>%v", old != nil, new != nil)
 					return nil
@@ -338,8 +329,7 @@ func define(t *testing.T, api clusterapi.ClusterAPI) {
 }
 
 func TestARecordingIsListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		inner := newCluster(nil)
 		put(t, inner, "a", "1")
 		partial := partly{unwatched{inner}}
@@ -363,10 +353,9 @@ func (p partly) List(ctx context.Context, gvk schema.GroupVersionKind, opts clus
 }
 
 func TestOwnWritesAreKnownWithoutEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		inner := newCluster(nil)
-		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		driveWith(t, reconcile.Options{API: unwatched{inner}, Poll: time.Hour}, time.Minute, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			return []reconcile.Reconciler{at(rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				if r.Key.Name == "k" {
 					put(t, api, "a", "1")
@@ -375,17 +364,13 @@ func TestOwnWritesAreKnownWithoutEvents(t *testing.T) {
 				}
 				return reconcile.Result{}, nil
 			}}, "k")}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Hour}, p))
+		})
 		checktest.Same(t, []string{"0s a ->1"}, l.take())
 	})
 }
 
 func TestAListThatIsOlderThanAWrite(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		lists := 0
 		inner := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 			err := do(ctx)
@@ -397,7 +382,7 @@ func TestAListThatIsOlderThanAWrite(t *testing.T) {
 			return err
 		})
 		put(t, inner, "a", "1")
-		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		driveWith(t, reconcile.Options{API: unwatched{inner}, Poll: time.Minute}, 10*time.Minute-1, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			return []reconcile.Reconciler{at(rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				if r.Key.Name != "k" {
 					return reconcile.Result{}, nil
@@ -409,10 +394,7 @@ func TestAListThatIsOlderThanAWrite(t *testing.T) {
 				}
 				return reconcile.Result{At: r.Now.Add(62 * time.Second)}, nil
 			}}, "k")}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute-1)
-		defer cancel()
-		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Minute}, p))
+		})
 		checktest.Same(t, []string{"0s a ->1", "1m2s a 1>2", "1m2s b ->1"}, l.take())
 	})
 }
@@ -457,9 +439,7 @@ func TestFurtherWatches(t *testing.T) {
 }
 
 func TestManyChangesDoNotQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		r := rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			time.Sleep(time.Second)
 			return reconcile.Result{}, nil
@@ -479,8 +459,7 @@ func TestManyChangesDoNotQueue(t *testing.T) {
 }
 
 func TestWritesOfOthersThatTheWatchDoesNotSelect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		inner := newCluster(nil)
 		w := tells(l, "")
 		w.Options.Namespace = "other"
@@ -492,8 +471,7 @@ func TestWritesOfOthersThatTheWatchDoesNotSelect(t *testing.T) {
 			}}, "k")}
 		}})
 		checktest.OK(t, checktest.Err(s.Sync(t.Context())))
-		if lines := l.take(); lines != nil {
-			t.Errorf("changes %v", lines)
-		}
+		lines := l.take()
+		checktest.FailIf(t, lines != nil, "changes %v", lines)
 	})
 }

@@ -133,7 +133,7 @@ func TestObjectsAreTrimmed(t *testing.T) {
 		})
 		checktest.OK(t, apply(api, configMaps, "a", "1"))
 		s := newShelf()
-		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		driveWith(t, reconcile.Options{API: api}, time.Second, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			watch := reconcile.Watch{GVK: configMaps, Objects: s.objects, Trim: func(u *unstructured.Unstructured) *unstructured.Unstructured {
 				out := &unstructured.Unstructured{Object: map[string]any{}}
 				out.SetNamespace(u.GetNamespace())
@@ -151,10 +151,7 @@ func TestObjectsAreTrimmed(t *testing.T) {
 				}}, "k"),
 				rec{name: "s", watches: []reconcile.Watch{watch}},
 			}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: api}, p))
+		})
 		checktest.Same(t, []string{"0s a=1, 0 with 2:  <nil>", "0s a=2, 1 with 2: a <nil>"}, l.take())
 		checktest.Same(t, []string{"0s ConfigMap"}, lists.take())
 	})
@@ -204,9 +201,8 @@ func TestObjectsComeToTheClusters(t *testing.T) {
 			}
 			checktest.Equal(t, want, got, "%s", name)
 			for _, v := range []string{"1", "2"} {
-				if has := strings.Contains(s.text(name, v)+" ", " "+name+" "); has != (want == v) {
-					t.Errorf("%s, which has %s: %s", name, want, s.text(name, v))
-				}
+				has := strings.Contains(s.text(name, v)+" ", " "+name+" ")
+				checktest.FailIf(t, has != (want == v), "%s, which has %s: %s", name, want, s.text(name, v))
 			}
 		}
 	})

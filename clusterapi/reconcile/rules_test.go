@@ -21,9 +21,7 @@ import (
 var errConflict = apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", errTest)
 
 func TestABackendWithoutWatchIsPolled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		stop := begin(t, reconcile.Options{API: unwatched{api}}, rec{name: "r", watches: []reconcile.Watch{tells(l, "")}})
 		defer stop()
 		for i := range 3 {
@@ -36,8 +34,7 @@ func TestABackendWithoutWatchIsPolled(t *testing.T) {
 }
 
 func TestABusyServerIsLeftAloneByLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		asked := 0
 		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 			if c.Verb == "List" {
@@ -56,8 +53,7 @@ func TestABusyServerIsLeftAloneByLists(t *testing.T) {
 
 // After a success, conflicts are tried again at once again.
 func TestConflictsAreCountedInARow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		looks := 0
 		drive(t, reconcile.Options{Observe: l.observe}, 2*time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if looks++; looks%5 != 0 {
@@ -72,9 +68,7 @@ func TestConflictsAreCountedInARow(t *testing.T) {
 
 // Of what came and went while a look went on nobody is told.
 func TestWhatCameAndWentIsNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		stop := begin(t, reconcile.Options{API: api}, at(rec{name: "r", watches: []reconcile.Watch{{GVK: configMaps,
 			Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 				l.add("%s>%s", dataOf(old), dataOf(new))
@@ -177,13 +171,12 @@ func TestVirtualModifyReturnsAConflictAtOnce(t *testing.T) {
 
 // A job that ends at its limit in the middle of a call says which limit that was.
 func TestALimitIsNotTheCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		api := newCluster(func(ctx context.Context, _ memory.Call, _ func(context.Context) error) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		driveWith(t, reconcile.Options{API: unwatched{api}}, time.Minute, func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			return []reconcile.Reconciler{at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Limit: time.Second,
 					Run: func(ctx context.Context, _ func(any)) (any, error) {
@@ -192,10 +185,7 @@ func TestALimitIsNotTheCalls(t *testing.T) {
 					Done: func(_ any, err error) []reconcile.Wake { l.add("%v", err); return nil },
 				}}}, nil
 			}}, "k")}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{api}}, p))
+		})
 		checktest.Same(t, []string{"1s the job has not ended within 1s: context deadline exceeded"}, l.take())
 	})
 }

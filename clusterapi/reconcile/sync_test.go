@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,9 +41,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 }
 
 func TestSync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		put(t, api, "a", "1")
 		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 			return []reconcile.Reconciler{
@@ -82,8 +79,7 @@ func TestSync(t *testing.T) {
 }
 
 func TestSyncWaitsForJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		n := 0
 		r := at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look%s", keyText(r.Key))
@@ -103,8 +99,7 @@ func TestSyncWaitsForJobs(t *testing.T) {
 }
 
 func TestSyncReportsErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		fails := map[string]error{
 			"a": errTest, "b": apierrors.NewTooManyRequests("busy", 30),
 			"c": apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errTest),
@@ -133,8 +128,7 @@ func TestSyncReportsErrors(t *testing.T) {
 }
 
 func TestSyncWhereAListFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		down := true
 		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 			if down && c.Verb == "List" && c.GVK == secrets {
@@ -158,8 +152,7 @@ func TestSyncWhereAListFails(t *testing.T) {
 }
 
 func TestSyncGoesOnWhereItWasCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		r := at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look%s", keyText(r.Key))
 			if r.Key.Name == "looks" {
@@ -184,9 +177,7 @@ func TestSyncGoesOnWhereItWasCut(t *testing.T) {
 }
 
 func TestSyncListsFurtherWatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
-		api := newCluster(nil)
+	bubble(t, func(t *testing.T, l *log, api *memory.Cluster) {
 		put(t, api, "a", "1")
 		s := syncing{reconcile.NewSyncer(reconcile.Options{API: api}, process(at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look%s", keyText(r.Key))
@@ -198,8 +189,7 @@ func TestSyncListsFurtherWatches(t *testing.T) {
 }
 
 func TestSyncSeesOwnDeletions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog()
+	bubble(t, func(t *testing.T, l *log, _ *memory.Cluster) {
 		inner := newCluster(nil)
 		put(t, inner, "a", "1")
 		s := syncing{reconcile.NewSyncer(reconcile.Options{API: inner}, reconcile.Process{New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {

@@ -147,9 +147,7 @@ func TestVirtualStuckInNewKeys(t *testing.T) {
 			}
 			return reconcile.Result{Wake: []reconcile.Wake{{Key: name(fmt.Sprint(n))}}}, nil
 		}}))
-	if err := w.RunUntil(start.Add(time.Minute)); err == nil || !strings.Contains(err.Error(), "p r ") {
-		t.Errorf("RunUntil = %v, want an error that names keys", err)
-	}
+	checktest.ErrorHas(t, "p r ", w.RunUntil(start.Add(time.Minute)))
 }
 
 // A job's failure is told where it has nobody else to tell.
@@ -167,7 +165,6 @@ func TestVirtualAJobFails(t *testing.T) {
 			}}, nil
 		}}))
 	w.run(t, time.Second)
-	if want := "Failed k: job 1: panic: oh"; len(told) != 1 || told[0] != want {
-		t.Errorf("told %q, want %s", told, want)
-	}
+	want := "Failed k: job 1: panic: oh"
+	checktest.FailIf(t, len(told) != 1 || told[0] != want, "told %q, want %s", told, want)
 }

@@ -361,9 +361,8 @@ func TestVirtualOnlyJobsSleep(t *testing.T) {
 	w := newWorld(reconcile.VirtualOptions{})
 	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
 		reconcile: func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-			if err := reconcile.Sleep(ctx, time.Second); err == nil {
-				t.Error("a reconciler slept")
-			}
+			err := reconcile.Sleep(ctx, time.Second)
+			checktest.FailIf(t, err == nil, "a reconciler slept")
 			return reconcile.Result{}, nil
 		}}))
 	w.run(t, time.Second)
@@ -436,9 +435,8 @@ func TestRunWhile(t *testing.T) {
 			n++
 			return reconcile.Result{At: r.Now.Add(time.Second)}, nil
 		}}))
-	if err := w.RunWhile(time.Minute, func() bool { return n < 5 }); err != nil || n != 5 {
-		t.Errorf("RunWhile = %v after %d looks", err, n)
-	}
+	err := w.RunWhile(time.Minute, func() bool { return n < 5 })
+	checktest.FailIf(t, err != nil || n != 5, "RunWhile = %v after %d looks", err, n)
 	checktest.ErrorIs(t, reconcile.ErrLimit, w.RunWhile(time.Minute, func() bool { return true }))
 }
 

@@ -156,14 +156,15 @@ func (a *virtualAPI) List(ctx context.Context, gvk schema.GroupVersionKind, opts
 	return list, err
 }
 
-// write makes a call that returns an object.
-func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.Unstructured,
-	f func(context.Context) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+// writeVirtual makes a call that returns an object.
+func writeVirtual[O any](
+	ctx context.Context, a *virtualAPI, verb string, obj *unstructured.Unstructured, opts O, write writing[O],
+) (*unstructured.Unstructured, error) {
 	gvk := obj.GroupVersionKind()
 	return a.life.core.sources.write(ctx, gvk, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		var out *unstructured.Unstructured
 		err := a.do(ctx, verb, gvk, clusterapi.KeyOf(obj), true, func() (err error) {
-			out, err = f(ctx)
+			out, err = write(ctx, obj, opts)
 			return err
 		})
 		if err != nil {
@@ -175,30 +176,22 @@ func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.U
 
 func (a *virtualAPI) Create(ctx context.Context, obj *unstructured.Unstructured,
 	opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Create", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.life.v.o.Cluster.Create(ctx, obj, opts)
-	})
+	return writeVirtual(ctx, a, "Create", obj, opts, a.life.v.o.Cluster.Create)
 }
 
 func (a *virtualAPI) Apply(ctx context.Context, obj *unstructured.Unstructured,
 	opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Apply", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.life.v.o.Cluster.Apply(ctx, obj, opts)
-	})
+	return writeVirtual(ctx, a, "Apply", obj, opts, a.life.v.o.Cluster.Apply)
 }
 
 func (a *virtualAPI) Update(ctx context.Context, obj *unstructured.Unstructured,
 	opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Update", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.life.v.o.Cluster.Update(ctx, obj, opts)
-	})
+	return writeVirtual(ctx, a, "Update", obj, opts, a.life.v.o.Cluster.Update)
 }
 
 func (a *virtualAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured,
 	opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "UpdateStatus", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.life.v.o.Cluster.UpdateStatus(ctx, obj, opts)
-	})
+	return writeVirtual(ctx, a, "UpdateStatus", obj, opts, a.life.v.o.Cluster.UpdateStatus)
 }
 
 func (a *virtualAPI) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {

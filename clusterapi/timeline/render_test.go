@@ -113,9 +113,8 @@ func TestFoldBounds(t *testing.T) {
 				textOf(t, tl, timeline.TextOptions{MaxLanes: 10}): 40,
 				svgOf(t, tl, timeline.SVGOptions{MaxLanes: 10}):   160,
 			} {
-				if n := strings.Count(form, "\n"); n > lines {
-					t.Errorf("%d lines:\n%.2000s", n, form)
-				}
+				n := strings.Count(form, "\n")
+				checktest.FailIf(t, n > lines, "%d lines:\n%.2000s", n, form)
 			}
 		})
 	}

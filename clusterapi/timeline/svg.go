@@ -81,7 +81,7 @@ const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" class="timeline" width=
 <rect class="ground" width="%d" height="%d"/>
 `
 
-// fills are the colours of phases, the last for all others. They are legible below
+// fills are the colours of phases, the last for the rest. They are legible below
 // dark text, on light and on dark ground.
 var fills = [colours + 1]string{"#a9b8c9", "#f3cf65", "#f29a58", "#67b7ec", "#a394f0", "#5cc795", "#e39acb", "#c4b47a", "#b8b8b8"}
 

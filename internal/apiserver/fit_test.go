@@ -60,9 +60,8 @@ func TestFit(t *testing.T) {
 			s := checktest.Get(apiserver.Compile(decode(t, tt.schema).(map[string]any)))(t)
 			value := decode(t, tt.value)
 			got, ok := s.Fit(value)
-			if diff := cmp.Diff(decode(t, tt.want), got); diff != "" || ok == tt.unfit {
-				t.Errorf("fits: %v (-want +got):\n%s", ok, diff)
-			}
+			diff := cmp.Diff(decode(t, tt.want), got)
+			checktest.FailIf(t, diff != "" || ok == tt.unfit, "fits: %v (-want +got):\n%s", ok, diff)
 			checktest.SameIn(t, "the value has changed", decode(t, tt.value), value)
 		})
 	}
@@ -105,9 +104,8 @@ func TestFitIsAccepted(t *testing.T) {
 			t.Fatalf("%v\n%s", r.Errors, text)
 		}
 		again, ok := s.Fit(fitting)
-		if diff := cmp.Diff(fitting, again); diff != "" || !ok {
-			t.Fatalf("fits again: %v, %s", ok, diff)
-		}
+		diff := cmp.Diff(fitting, again)
+		checktest.FatalIf(t, diff != "" || !ok, "fits again: %v, %s", ok, diff)
 	})
 }
 

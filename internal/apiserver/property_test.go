@@ -40,9 +40,8 @@ func TestFillProperty(t *testing.T) {
 		}
 		once := apiserver.Fill(&unstructured.Unstructured{Object: object})
 		checktest.SameIn(t, "another time", once.Object, apiserver.Fill(once).Object)
-		if lost := missing("", object, once.Object); lost != "" {
-			t.Errorf("%s has changed: %v became %v", lost, object, once.Object)
-		}
+		lost := missing("", object, once.Object)
+		checktest.FailIf(t, lost != "", "%s has changed: %v became %v", lost, object, once.Object)
 	})
 }
 

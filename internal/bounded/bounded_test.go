@@ -7,11 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestText(t *testing.T) {
@@ -70,9 +69,8 @@ func TestJoinStaysWithinItsLimit(t *testing.T) {
 		limit := rapid.IntRange(0, 60).Draw(t, "limit")
 		got := bounded.Join(items, ", ", limit)
 		checktest.FatalIf(t, len(got) > limit, "%d bytes, limit %d: %q", len(got), limit, got)
-		if whole := strings.Join(items, ", "); len(whole) <= limit && got != whole {
-			t.Fatalf("%q fits, got %q", whole, got)
-		}
+		whole := strings.Join(items, ", ")
+		checktest.FatalIf(t, len(whole) <= limit && got != whole, "%q fits, got %q", whole, got)
 	})
 }
 

@@ -299,9 +299,8 @@ func TestOneWriterOfRequests(t *testing.T) {
 						continue
 					}
 					seen++
-					if at := p.fset.Position(to.Pos()); !writers[at.Filename] {
-						t.Errorf("%s sets DesiredUpdate", at)
-					}
+					at := p.fset.Position(to.Pos())
+					checktest.FailIf(t, !writers[at.Filename], "%s sets DesiredUpdate", at)
 				}
 				return true
 			})

@@ -230,9 +230,8 @@ func TestStatus(t *testing.T) {
 				t.Errorf("disrupted pods (-want +got):\n%s; again after %v, want %v", diff, after, again)
 			}
 			b.Status = s
-			if next, _ := disruption.Status(b, matched, tt.scale, now.Add(time.Second)); cmp.Diff(s, next) != "" {
-				t.Errorf("a second time it differs:\n%s", cmp.Diff(s, next))
-			}
+			next, _ := disruption.Status(b, matched, tt.scale, now.Add(time.Second))
+			checktest.FailIf(t, cmp.Diff(s, next) != "", "a second time it differs:\n%s", cmp.Diff(s, next))
 		})
 	}
 }

@@ -124,9 +124,8 @@ func TestRedirectKeepsTheQuery(t *testing.T) {
 			got = r.URL.RawQuery
 			return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
 		})})
-		if _, err := c.Get(context.Background(), "http://first.io/", nil); err != nil || got != want {
-			t.Errorf("%s became %s, want %s (error %v)", query, got, want, err)
-		}
+		_, err := c.Get(context.Background(), "http://first.io/", nil)
+		checktest.FailIf(t, err != nil || got != want, "%s became %s, want %s (error %v)", query, got, want, err)
 	}
 }
 

@@ -74,9 +74,8 @@ func TestDoRetry(t *testing.T) {
 				if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) || err == nil && resp.StatusCode != tt.status {
 					t.Errorf("%+v, %v", resp, err)
 				}
-				if diff := cmp.Diff(tt.waits, waits); diff != "" || n != len(waits)+1 {
-					t.Errorf("%d requests: %s", n, diff)
-				}
+				diff := cmp.Diff(tt.waits, waits)
+				checktest.FailIf(t, diff != "" || n != len(waits)+1, "%d requests: %s", n, diff)
 				var sum time.Duration
 				for _, w := range waits {
 					sum += w

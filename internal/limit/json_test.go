@@ -134,9 +134,8 @@ func TestCostIsNear(t *testing.T) {
 func TestJSON(t *testing.T) {
 	item := `{"":0},`
 	many := []byte("[" + strings.Repeat(item, 1<<20) + "0]")
-	if err := limit.JSON(many, new(any)); !errors.As(err, new(*limit.LimitError)) {
-		t.Errorf("got %v, want a limit", err)
-	}
+	err := limit.JSON(many, new(any))
+	checktest.FailIf(t, !errors.As(err, new(*limit.LimitError)), "got %v, want a limit", err)
 	checktest.Good(t, limit.JSON(many, new(struct{ A int })))
 	checktest.Good(t, limit.JSON([]byte(strings.Repeat("[", 1<<20)), new(any)))
 }
@@ -166,9 +165,8 @@ func FuzzCost(f *testing.F) {
 			_ = json.Unmarshal(data, into)
 			runtime.ReadMemStats(&after)
 			const own = 64 << 10 // of the decoder, and of what runs at the same time
-			if made := int64(after.TotalAlloc - before.TotalAlloc); made > most+own {
-				t.Errorf("into %T: %d bytes, counted are %d", into, made, most)
-			}
+			made := int64(after.TotalAlloc - before.TotalAlloc)
+			checktest.FailIf(t, made > most+own, "into %T: %d bytes, counted are %d", into, made, most)
 		}
 	})
 }

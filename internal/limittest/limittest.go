@@ -60,9 +60,8 @@ func Walk(t *testing.T, cases []Case) {
 			continue
 		}
 		delete(byName, row.Limit)
-		if c.Default != row.Default {
-			t.Errorf("docs/limits.md has %[2]d as the default of %[1]q, it is %[3]d", row.Limit, row.Default, c.Default)
-		}
+		checktest.FailIf(t, c.Default != row.Default,
+			"docs/limits.md has %[2]d as the default of %[1]q, it is %[3]d", row.Limit, row.Default, c.Default)
 		t.Run(strings.ReplaceAll(row.Limit, " ", "-"), func(t *testing.T) { measure(t, c) })
 	}
 	for name := range byName {
@@ -84,9 +83,7 @@ func find(t *testing.T) (page, dir string) {
 			}
 			return page, dir
 		}
-		if root == filepath.Dir(root) {
-			t.Fatalf("no docs/limits.md above %s", wd)
-		}
+		checktest.FatalIf(t, root == filepath.Dir(root), "no docs/limits.md above %s", wd)
 	}
 }
 
@@ -101,9 +98,7 @@ func measure(t *testing.T, c Case) {
 	if spent := after.TotalAlloc - before.TotalAlloc; !israce.Enabled && spent > c.Bytes {
 		t.Errorf("allocated %d bytes, at most %d are allowed", spent, c.Bytes)
 	}
-	if steps > c.Steps {
-		t.Errorf("took %d steps, at most %d are allowed", steps, c.Steps)
-	}
+	checktest.FailIf(t, steps > c.Steps, "took %d steps, at most %d are allowed", steps, c.Steps)
 }
 
 // Row is a row of a table of limits.

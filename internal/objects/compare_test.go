@@ -108,9 +108,8 @@ func TestCompareBothWays(t *testing.T) {
 			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "spec": value(4).Draw(t, label)}}
 		}
 		a, b := make("a"), make("b")
-		if c := objects.Compare(a, a.DeepCopy(), nil); len(c) > 0 {
-			t.Fatalf("equal, and %v", c)
-		}
+		c := objects.Compare(a, a.DeepCopy(), nil)
+		checktest.FatalIf(t, len(c) > 0, "equal, and %v", c)
 		there, back := objects.Compare(a, b, nil), clusterapi.Compare(b, a, nil)
 		for i := range back {
 			back[i].Old, back[i].New = back[i].New, back[i].Old

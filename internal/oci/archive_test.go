@@ -35,12 +35,8 @@ func TestTarFile(t *testing.T) {
 	for name, want := range map[string]string{
 		"c": "file does not exist", "gone": `a link leads to "x", which is not here`, "r": "too many links", "../b": "invalid argument",
 	} {
-		if _, err := archive.Open(name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
-		if _, err := fs.Stat(archive, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(archive.Open(name)))
+		checktest.ErrorHas(t, want, checktest.Err(fs.Stat(archive, name)))
 	}
 }
 

@@ -33,9 +33,8 @@ func find(t *testing.T, l *ocitest.Layout, w oci.Want, limits oci.Limits) (oci.M
 // refused wants an error of a limit, or without a name of one, with a text.
 func refused(t *testing.T, err error, field, text string) {
 	t.Helper()
-	if passed, ok := errors.AsType[*limit.LimitError](err); field != "" && (!ok || passed.Limit != field) {
-		t.Errorf("%v, want the limit %s", err, field)
-	}
+	passed, ok := errors.AsType[*limit.LimitError](err)
+	checktest.FailIf(t, field != "" && (!ok || passed.Limit != field), "%v, want the limit %s", err, field)
 	checktest.ErrorHas(t, text, err)
 }
 
@@ -233,9 +232,8 @@ func TestFindInPartialLayout(t *testing.T) {
 		t.Error(i, err)
 	}
 	_, err := find(t, l, oci.Want{Digest: missing}, oci.Limits{})
-	if nf := (*oci.NotFoundError)(nil); !errors.As(err, &nf) || nf.Want != missing || len(nf.Available) != 3 {
-		t.Error(err)
-	}
+	nf := (*oci.NotFoundError)(nil)
+	checktest.FailIf(t, !errors.As(err, &nf) || nf.Want != missing || len(nf.Available) != 3, "%v", err)
 }
 
 func TestFindLimits(t *testing.T) {
@@ -318,9 +316,8 @@ func TestFailedReadsCount(t *testing.T) {
 		delete(l.FS, oci.BlobPath(d.Digest))
 	}
 	_, err = find(t, l, oci.Want{Digest: missing}, oci.Limits{ManifestsSize: most})
-	if notFound := (*oci.NotFoundError)(nil); !errors.As(err, &notFound) || len(notFound.Available) != len(entries) {
-		t.Error(err)
-	}
+	notFound := (*oci.NotFoundError)(nil)
+	checktest.FailIf(t, !errors.As(err, &notFound) || len(notFound.Available) != len(entries), "%v", err)
 }
 
 func TestParsePlatform(t *testing.T) {

@@ -195,9 +195,8 @@ func TestStrangeFiles(t *testing.T) {
 			checktest.Equal(t, image.Digest, d.Digest, "d.Digest (%v)", d)
 			got = append(got, named(d))
 		}
-		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v, %s", name, err, diff)
-		}
+		diff := cmp.Diff(tt.want, got)
+		checktest.FailIf(t, err != nil || diff != "", "%s: %v, %s", name, err, diff)
 	}
 	// A blob that leads out of the folder, or nowhere.
 	for target, want := range map[string]string{"../../../../../../blob": "path escapes", "/dev/zero": "path escapes", image.Digest[7:]: "no such file"} {

@@ -48,9 +48,8 @@ func TestKeptMemory(t *testing.T) {
 	} {
 		before := inUse()
 		read := checktest.Get(read())(t)
-		if more := inUse() - before; more > 2<<20 {
-			t.Errorf("%s: %d MiB for %d entries", name, more>>20, len(entries))
-		}
+		more := inUse() - before
+		checktest.FailIf(t, more > 2<<20, "%s: %d MiB for %d entries", name, more>>20, len(entries))
 		runtime.KeepAlive(read)
 	}
 	runtime.KeepAlive(data)

@@ -12,7 +12,6 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -287,7 +286,6 @@ func TestUnpackedFS(t *testing.T) {
 	checktest.Good(t, fstest.TestFS(fsys, "manifests/a", "manifests/d/b", "manifests/l", "deep/down/c"))
 	data, _ := fs.ReadFile(fsys, "manifests/a")
 	data[0] = 'x'
-	if again, _ := fs.ReadFile(fsys, "manifests/a"); string(again) != "1" {
-		t.Error("what ReadFile returned is shared")
-	}
+	again, _ := fs.ReadFile(fsys, "manifests/a")
+	checktest.FailIf(t, string(again) != "1", "what ReadFile returned is shared")
 }

@@ -26,9 +26,8 @@ func TestParseVersion(t *testing.T) {
 		"4.2.1-99999999999999999999": false, "4.2.1-rc.18446744073709551616": false, "99999999999999999999.0.0": false, " 4.2.1": false,
 	} {
 		agree(t, s)
-		if _, err := openshift.ParseVersion(s); (err == nil) != want {
-			t.Errorf("%q: %v", s, err)
-		}
+		_, err := openshift.ParseVersion(s)
+		checktest.FailIf(t, (err == nil) != want, "%q: %v", s, err)
 	}
 }
 

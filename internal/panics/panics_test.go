@@ -42,7 +42,6 @@ func TestCatch(t *testing.T) {
 
 func TestIsolateSurvivesGoexit(t *testing.T) {
 	err := panics.Isolate(func() error { runtime.Goexit(); return nil })
-	if caught := new(panics.Error); !errors.As(err, &caught) || !strings.Contains(err.Error(), "Goexit") {
-		t.Fatalf("got %v", err)
-	}
+	caught := new(panics.Error)
+	checktest.FatalIf(t, !errors.As(err, &caught) || !strings.Contains(err.Error(), "Goexit"), "got %v", err)
 }

@@ -33,15 +33,13 @@ func TestHidden(t *testing.T) {
 	} {
 		checktest.Equal(t, tt.want, r.Hidden(tt.value), "%v", tt.value)
 	}
-	if got := r.Hidden(func() {}); !strings.HasPrefix(got, "(redacted-") {
-		t.Errorf("what JSON cannot hold: %s", got)
-	}
+	got := r.Hidden(func() {})
+	checktest.FailIf(t, !strings.HasPrefix(got, "(redacted-"), "what JSON cannot hold: %s", got)
 	checktest.Equal(t, r.Hidden("hunter2"), r.Hidden(r.Hidden("hunter2")), "hidden twice")
 	a, b := redact.New(nil), redact.New(nil)
 	x := a.Hidden("x")
-	if again := a.Hidden("x"); x == b.Hidden("x") || x != again || x == a.Hidden("y") {
-		t.Error("the key of a report is not its own")
-	}
+	again := a.Hidden("x")
+	checktest.FailIf(t, x == b.Hidden("x") || x != again || x == a.Hidden("y"), "the key of a report is not its own")
 	checktest.Equal(t, "(redacted)", new(redact.Redactor).Hidden("x"), "without a key")
 }
 
@@ -113,17 +111,15 @@ func TestValue(t *testing.T) {
 				tt.to = "Authorization: " + r.Hidden("Bearer "+r.Hidden("abcdefghijklmnopqrst"))
 			}
 			if tt.name == "JSON in JSON" {
-				if got := r.Value(tt.value).(string); strings.Contains(got, "hunter2") {
-					t.Errorf("%s: %s", tt.name, got)
-				}
+				got := r.Value(tt.value).(string)
+				checktest.FailIf(t, strings.Contains(got, "hunter2"), "%s: %s", tt.name, got)
 				continue
 			}
 		}
 		before, _ := json.Marshal(tt.value)
 		checktest.SameIn(t, tt.name, tt.to, r.Value(tt.value))
-		if after, _ := json.Marshal(tt.value); string(after) != string(before) {
-			t.Errorf("%s: was %s, became %s", tt.name, before, after)
-		}
+		after, _ := json.Marshal(tt.value)
+		checktest.FailIf(t, string(after) != string(before), "%s: was %s, became %s", tt.name, before, after)
 	}
 }
 
@@ -299,9 +295,8 @@ func TestValueHidesWhatItsKeysName(t *testing.T) {
 		value := draw(4, false)
 		out := checktest.Get(json.Marshal(redact.New(key).Value(value)))(t)
 		checktest.FailIf(t, strings.Contains(string(out), "hunter2"), "%v became %s", value, out)
-		if diff := cmp.Diff(value, redact.New(key).Value(value)); !secrets && diff != "" {
-			t.Error(diff)
-		}
+		diff := cmp.Diff(value, redact.New(key).Value(value))
+		checktest.FailIf(t, !secrets && diff != "", "%v", diff)
 	})
 }
 
@@ -341,8 +336,7 @@ func TestNotCredentials(t *testing.T) {
 	}
 	for _, secret := range []string{"authorization: hunter2hunter2", "authorization:\n  hunter2hunter2\n", "authorization: |\n  hunter2hunter2\n", "PASSWORD=/hunter2hunter2"} {
 		shown := redact.New(nil).Recorded(map[string]any{"data": map[string]any{"x": secret}})
-		if text := fmt.Sprint(shown); strings.Contains(text, "hunter2") {
-			t.Errorf("%q is shown as %s", secret, text)
-		}
+		text := fmt.Sprint(shown)
+		checktest.FailIf(t, strings.Contains(text, "hunter2"), "%q is shown as %s", secret, text)
 	}
 }

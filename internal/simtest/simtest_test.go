@@ -33,9 +33,8 @@ func TestShrinks(t *testing.T) {
 }
 
 func TestNoFailure(t *testing.T) {
-	if f := simtest.All(simtest.Range{First: 1, Last: 6}, toy); f != nil {
-		t.Errorf("All = %v", f)
-	}
+	f := simtest.All(simtest.Range{First: 1, Last: 6}, toy)
+	checktest.FailIf(t, f != nil, "All = %v", f)
 }
 
 func TestRange(t *testing.T) {

@@ -293,7 +293,7 @@ func (s *Scanner) Integer() ([]byte, error) {
 }
 
 // Pair reads an array of two integers of up to nine digits, the common case of
-// a list of edges. Anything else it leaves where it is.
+// a list of edges. It does not consume anything else.
 func (s *Scanner) Pair() (pair [2]int32, ok bool) {
 	data := s.Data
 	i := afterSpace(data, s.Pos)

@@ -9,7 +9,6 @@ import (
 	"testing/iotest"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 

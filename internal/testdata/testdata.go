@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Env names the environment variable that points to the data.
@@ -18,9 +20,7 @@ func Dir(tb testing.TB) string {
 	dir := os.Getenv(Env)
 	if dir == "" {
 		root, err := moduleRoot()
-		if err != nil {
-			tb.Fatal(err)
-		}
+		checktest.OK(tb, err)
 		dir = filepath.Join(filepath.Dir(root), "shared", "data")
 	}
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {

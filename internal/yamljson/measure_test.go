@@ -79,9 +79,8 @@ func TestMeasureRefuses(t *testing.T) {
 			checktest.ErrorHas(t, tt.want, err)
 			checktest.Equal(t, errors.As(err, new(*limit.LimitError)), strings.Contains(tt.want, "bytes"), "got %T",
 				err)
-			if made := after.TotalAlloc - before.TotalAlloc; made > limit.Heap {
-				t.Errorf("measuring allocated %d bytes", made)
-			}
+			made := after.TotalAlloc - before.TotalAlloc
+			checktest.FailIf(t, made > limit.Heap, "measuring allocated %d bytes", made)
 		})
 	}
 }
@@ -90,9 +89,8 @@ func TestMeasureRefuses(t *testing.T) {
 func TestMeasureStops(t *testing.T) {
 	text := laughs(9, "lol")
 	var size yamljson.Size
-	if n := testing.AllocsPerRun(1, func() { size, _ = yamljson.Measure(text, 1000) }); n > 3000 {
-		t.Errorf("%v allocations", n)
-	}
+	n := testing.AllocsPerRun(1, func() { size, _ = yamljson.Measure(text, 1000) })
+	checktest.FailIf(t, n > 3000, "%v allocations", n)
 	checktest.FailIf(t, size.Bytes <= 1000 || size.Bytes > 1100, "%+v", size)
 }
 
@@ -175,9 +173,8 @@ func FuzzMeasure(f *testing.F) {
 // A real document has no place that may be an alias.
 func TestMeasureRealDocuments(t *testing.T) {
 	for _, doc := range realDocuments(t) {
-		if size, err := yamljson.Measure(doc, math.MaxInt64); err != nil || size.Aliases > 0 {
-			t.Errorf("%.200s: %+v, %v", doc, size, err)
-		}
+		size, err := yamljson.Measure(doc, math.MaxInt64)
+		checktest.FailIf(t, err != nil || size.Aliases > 0, "%.200s: %+v, %v", doc, size, err)
 	}
 }
 

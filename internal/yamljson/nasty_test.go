@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
@@ -54,9 +53,8 @@ var nasty = []struct {
 func TestNastyDocuments(t *testing.T) {
 	var d yamljson.Decoder
 	for _, tt := range nasty {
-		if got := check(t, &d, tt.doc+"\n"); tt.fast && !got {
-			t.Errorf("refused: %q", tt.doc)
-		}
+		got := check(t, &d, tt.doc+"\n")
+		checktest.FailIf(t, tt.fast && !got, "refused: %q", tt.doc)
 	}
 }
 
@@ -86,9 +84,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a:\n  b:\n    c:\n":         true,
 		"a:\n  b:\n    c:\n      d:": false,
 	} {
-		if _, ok := d.Decode(doc); ok != want {
-			t.Errorf("%q: accepted %v, want %v", doc, ok, want)
-		}
+		_, ok := d.Decode(doc)
+		checktest.FailIf(t, ok != want, "%q: accepted %v, want %v", doc, ok, want)
 	}
 }
 
@@ -132,9 +129,8 @@ func TestClean(t *testing.T) {
 		for at := range 20 {
 			data := []byte(strings.Repeat("x", 20))
 			data[at] = byte(c)
-			if got := yamljson.Clean(data); got != want {
-				t.Fatalf("byte %#x at %d: %v", c, at, got)
-			}
+			got := yamljson.Clean(data)
+			checktest.FatalIf(t, got != want, "byte %#x at %d: %v", c, at, got)
 		}
 	}
 	for s, want := range map[string]bool{

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // generic is for all kinds without a rule of their own: a difference outside the

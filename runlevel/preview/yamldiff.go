@@ -7,10 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/objects"
 	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // Diff writes what changes as a unified diff of YAML, an object after another, as

@@ -116,9 +116,8 @@ func Run(t *testing.T, a, b clusterapi.ClusterAPI, o Options) {
 		return
 	}
 	for i, m := range d.o.Meant {
-		if !d.used[i] {
-			t.Errorf("no sequence needed the difference that is meant because %q (%+v)", m.Reason, m)
-		}
+		checktest.FailIf(t, !d.used[i],
+			"no sequence needed the difference that is meant because %q (%+v)", m.Reason, m)
 	}
 }
 

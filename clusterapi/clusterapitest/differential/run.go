@@ -192,7 +192,7 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 		cancel()
 	}
 	api, gvk := side.api, s.kind.gvk
-	// What the call depends on is read before, unless there is no such name.
+	// What the call depends on is read before, if it has a name.
 	var stored *unstructured.Unstructured
 	if key.Name != "" && (key.Namespace != "" || !s.kind.Namespaced) {
 		if u, err := probe.Get(r.ctx, api, gvk, key.NamespacedName); err == nil {

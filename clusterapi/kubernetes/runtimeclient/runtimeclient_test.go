@@ -245,9 +245,8 @@ func TestRefuseAtOnce(t *testing.T) {
 	checktest.OK(t, err)
 	api := newAPI(t, c, runtimeclient.Options{})
 	err = api.Evict(t.Context(), key, clusterapi.EvictOptions{})
-	if seconds, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !ok || seconds != 10 {
-		t.Errorf("Evict: %v", err)
-	}
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	checktest.FailIf(t, !apierrors.IsTooManyRequests(err) || !ok || seconds != 10, "Evict: %v", err)
 	checktest.Good(t, checktest.Err(api.Get(t.Context(), configMaps, key)))
 	want := map[string]int{"/api/v1/namespaces/default/pods/a/eviction": 1, "/api/v1/namespaces/default/configmaps/a": 2}
 	checktest.SameIn(t, "requests", want, requests)

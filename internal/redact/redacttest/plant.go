@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Secrets generates credentials: no word that is anywhere else.
@@ -45,9 +47,7 @@ func Objects(tb testing.TB, secret string, number int) []*unstructured.Unstructu
 		if err == nil {
 			err = json.Unmarshal(raw, &u.Object)
 		}
-		if err != nil {
-			tb.Fatalf("%v: %s", err, doc)
-		}
+		checktest.FatalIf(tb, err != nil, "%v: %s", err, doc)
 		out = append(out, u)
 	}
 	return out

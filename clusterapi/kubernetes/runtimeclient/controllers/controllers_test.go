@@ -148,9 +148,8 @@ func TestReplicas(t *testing.T) {
 	})
 	await(t, "the end", time.Minute, reached(steps))
 	// One call a key was under way at most when it was stopped.
-	if late := len(leader.said("step")) - made; late > len(names) {
-		t.Errorf("the replica that was stopped made %d steps afterwards", late)
-	}
+	late := len(leader.said("step")) - made
+	checktest.FailIf(t, late > len(names), "the replica that was stopped made %d steps afterwards", late)
 	for _, name := range names {
 		history := strings.Split(strings.TrimSpace(read(name).Data["history"]), "\n")
 		checktest.FailIf(t, len(history) != steps, "%s: %d steps in the history", name, len(history))

@@ -162,9 +162,8 @@ func TestManager(t *testing.T) {
 		await(t, "a look that failed is tried again", 20*time.Second, func() bool {
 			return count(t, "controller_runtime_terminal_reconcile_errors_total", "looks-one") == 1
 		})
-		if n := count(t, "controller_runtime_reconcile_total", "looks-one"); n < 4 {
-			t.Errorf("%v looks are counted", n)
-		}
+		n := count(t, "controller_runtime_reconcile_total", "looks-one")
+		checktest.FailIf(t, n < 4, "%v looks are counted", n)
 		checktest.FailIf(t, got.has("selected after false>true")(), "a watch saw what it does not select")
 		checktest.Good(t, m.ready["looks"](nil))
 		checktest.Good(t, m.health["looks"](nil))

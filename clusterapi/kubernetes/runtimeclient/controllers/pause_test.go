@@ -6,9 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPauses(t *testing.T) {
@@ -27,9 +26,8 @@ func TestPauses(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPauses(tc.o)
 			p.last = time.Now().Add(-tc.far)
-			if got := p.tooLong(); got != tc.want || p.tooLong() != got {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			got := p.tooLong()
+			checktest.FailIf(t, got != tc.want || p.tooLong() != got, "got %v, want %v", got, tc.want)
 		})
 	}
 	t.Run("watch", func(t *testing.T) {

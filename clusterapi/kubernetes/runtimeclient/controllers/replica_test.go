@@ -88,9 +88,8 @@ func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rb
 		if ok {
 			m.Object().Object["subjects"] = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": account})
 		}
-		if _, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
+		_, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"})
+		checktest.FatalIf(t, err != nil, "%s: %v", m, err)
 	}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "test"}, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test"},

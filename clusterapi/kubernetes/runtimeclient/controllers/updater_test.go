@@ -130,9 +130,8 @@ func TestUpdaterReplicas(t *testing.T) {
 	checktest.FailIf(t, before.Status.Desired.Image != sample.ToImage || after.Status.Desired.Image != sample.ToImage,
 		"desired is %s, then %s", before.Status.Desired.Image, after.Status.Desired.Image)
 	// At most the calls under way when it was stopped come to their end.
-	if late := len(stopped.said("task")) - made; late > 2*2 {
-		t.Errorf("the replica that was stopped told of %d tasks afterwards", late)
-	}
+	late := len(stopped.said("task")) - made
+	checktest.FailIf(t, late > 2*2, "the replica that was stopped told of %d tasks afterwards", late)
 	c.checkApplied()
 }
 
