@@ -199,10 +199,10 @@ func sharedOf(r Reader) (Shared, bool) {
 }
 
 // ShareResult is for the verbs of a [Writer] that stores objects and shares
-// them: where the caller only looks at the result, as with [WriteShared], it takes o
-// and returns true, and the verb returns o's object without copying it. Wrappers
+// them: where the caller only looks at the result, as with [WriteShared], it hands
+// over o and returns true, and the verb returns o's object without copying it. Wrappers
 // of the writer need not know: they pass the context on.
-func ShareResult(ctx context.Context, o *Object) bool {
+func (o *Object) ShareResult(ctx context.Context) bool {
 	s, ok := ctx.Value(resultKey{}).(*result)
 	if ok {
 		s.object = o

@@ -378,7 +378,7 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		answer := func(e *entry) {
 			o := c.shared(k, e)
 			out = o.Unstructured()
-			if !clusterapi.ShareResult(ctx, o) {
+			if !o.ShareResult(ctx) {
 				out = out.DeepCopy()
 			}
 		}

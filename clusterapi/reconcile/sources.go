@@ -223,7 +223,7 @@ func (s *sources) write(ctx context.Context, gvk schema.GroupVersionKind,
 		return nil, err
 	}
 	s.read(o)
-	if clusterapi.ShareResult(ctx, o) {
+	if o.ShareResult(ctx) {
 		return o.Unstructured(), nil
 	}
 	return o.Unstructured().DeepCopy(), nil
