@@ -36,7 +36,8 @@ var clocked = map[string]string{
 
 // engines are the folders of what drives, and of what stands outside.
 var engines = []string{
-	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
+	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/outside",
+	"internal/program", "internal/simtest",
 	"manifest/image/registry",
 	"mcp/internal/chaos", "mcp/hosts/internal/actiontest", "olm/install/sources", "signature/signaturetest", "upgradeconfig/ocm/ocmtest",
 }
