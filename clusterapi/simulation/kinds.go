@@ -48,7 +48,6 @@ var (
 	kindJob               = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	kindCronJob           = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}
 	kindBudget            = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
-	kindDefinition        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	kindClusterVersion    = configv1.GroupVersion.WithKind("ClusterVersion")
 	kindClusterOperator   = configv1.GroupVersion.WithKind("ClusterOperator")
 	kindMachineConfig     = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}
