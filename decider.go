@@ -7,6 +7,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -33,6 +34,7 @@ type decider struct {
 	hookCalls  []int                    // of each hook that have ended
 	asked      *configv1.Update         // by automatic mode, last
 	preflights preflights
+	watched    []schema.GroupVersionKind // for preflights
 	ended      []func(now time.Time, q reconcile.Request)
 	active     bool // a ClusterOperator got further
 }
@@ -57,8 +59,13 @@ func (r *decider) memory() memory {
 
 const deciderName = "version"
 
-// decideKey is the one key.
-var decideKey = reconcile.Key{Kind: "ClusterVersion", Name: clusterVersionKey.Name}
+var (
+	// decideKey is the key that makes decisions.
+	decideKey = reconcile.Key{Kind: "ClusterVersion", Name: clusterVersionKey.Name}
+	// preflightsKey is the key that watches what preflights read: of the watches of one
+	// key, those for the payload's objects would come first.
+	preflightsKey = reconcile.Key{Kind: "Preflights"}
+)
 
 // Name implements [reconcile.Reconciler].
 func (r *decider) Name() string { return deciderName }
@@ -139,6 +146,9 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 // what is known of another state of it, decides, writes the status unless somebody
 // else has since, and then does what was decided.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	if q.Key == preflightsKey {
+		return reconcile.Result{Watches: r.preflightWatches()}, nil
+	}
 	res, err := r.decide(ctx, q)
 	if err != nil {
 		r.reader.forget()
@@ -196,10 +206,11 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	if o.lost != nil && r.d.origin != requested {
 		return reconcile.Result{}, o.lost
 	}
-	watches := a.watches.want(a.watched(&r.cv.Status))
-	if r.d.resolution.Preflight.Image != "" {
-		watches = append(slices.Clone(watches), r.preflightWatches()...)
+	if kinds := r.preflightKinds(); !slices.Equal(kinds, r.watched) {
+		r.watched = kinds
+		next.wakes = append(next.wakes, reconcile.Wake{Key: preflightsKey})
 	}
+	watches := a.watches.want(a.watched(&r.cv.Status))
 	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: watches}, nil
 }
 

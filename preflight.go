@@ -263,24 +263,29 @@ var poolKind = schema.GroupVersionKind{
 	Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool",
 }
 
-// preflightWatches are of machine config pools, and of what else checks have read of
-// OpenShift's API and of disruption budgets. Of these only a deletion and a change of what
-// is wanted count, not one of the status. Nodes and pods change all the time: what is new
-// about them, and what is created, the next run finds.
+// preflightKinds are those of the objects whose changes call for another preflight: machine
+// config pools, and what else checks have read of OpenShift's API and of disruption budgets.
+// They are none while no preflight is requested.
+func (r *decider) preflightKinds() []schema.GroupVersionKind {
+	if r.d.resolution.Preflight.Image == "" {
+		return nil
+	}
+	return append([]schema.GroupVersionKind{poolKind}, r.preflights.kinds...)
+}
+
+// preflightWatches are those that the latest decision wants. Of machine config pools each
+// change counts; of the rest only a deletion and a change of what is wanted do, not one of
+// the status. Nodes and pods change all the time: what is new about them, and what is
+// created, the next run finds.
 func (r *decider) preflightWatches() []reconcile.Watch {
 	wakes := []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
-	watches := []reconcile.Watch{{GVK: poolKind, Changed: func(_ time.Time, old, _ *clusterapi.Object) []reconcile.Wake {
-		if old == nil {
-			return nil // it is listed
-		}
-		r.preflights.changed()
-		return wakes
-	}}}
 	generation := func(o *clusterapi.Object) int64 { return o.Unstructured().GetGeneration() }
-	for _, kind := range r.preflights.kinds {
+	var watches []reconcile.Watch
+	for _, kind := range r.watched {
 		watches = append(watches, reconcile.Watch{
 			GVK: kind, Trim: trimmed, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-				if old == nil || new != nil && generation(old) == generation(new) {
+				listed := old == nil
+				if listed || kind != poolKind && new != nil && generation(old) == generation(new) {
 					return nil
 				}
 				r.preflights.changed()
@@ -304,7 +309,7 @@ func trimmed(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // watchedKinds are those of objects that checks have read, as far as a preflight watches
-// them because of that: see [decider.preflightWatches]. Some are watched anyway.
+// them because of that: see [decider.preflightKinds]. Some are watched anyway.
 func watchedKinds(seen []preconditions.Object) []schema.GroupVersionKind {
 	var kinds []schema.GroupVersionKind
 	for _, o := range seen { // in order of their kinds

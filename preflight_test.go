@@ -168,6 +168,14 @@ func TestPreflightRepeats(t *testing.T) {
 			}, false)},
 		{name: "its status changes", from: 3, to: 4,
 			happens: budget(func(b *policyv1.PodDisruptionBudget, n int32) { b.Status.DisruptionsAllowed = n }, true)},
+		{name: "what is wanted of an object of the payload changes", from: 15, to: 19,
+			happens: func(t *testing.T, r *preflightRun, n int) {
+				checktest.Get(clusterapi.Modify(t.Context(), r.testCluster, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{},
+					func(i *configv1.Infrastructure) error {
+						i.Spec.CloudConfig.Name = fmt.Sprint(n)
+						return nil
+					}))(t)
+			}},
 		{name: "the process starts again", from: 15, to: 19, happens: func(_ *testing.T, r *preflightRun, _ int) { r.Crash("updater") }},
 		{name: "it is requested again", from: 15, to: 19, happens: func(t *testing.T, r *preflightRun, n int) {
 			if n%2 == 0 {
@@ -181,6 +189,8 @@ func TestPreflightRepeats(t *testing.T) {
 			r := newPreflightRun(t, toyReleases(t), false, 1)
 			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "budget"}}
 			checktest.Get(clusterapi.Create(t.Context(), r.testCluster, b, clusterapi.CreateOptions{}))(t)
+			infra := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+			checktest.Get(clusterapi.Create(t.Context(), r.testCluster, infra, clusterapi.CreateOptions{}))(t)
 			r.request(t, request)
 			for n := range 180 {
 				r.after(t, time.Minute)

@@ -419,3 +419,15 @@ func TestOperators(t *testing.T) {
 		t.Errorf("%+v %v", o, workloads)
 	}
 }
+
+// Callers who make a value of a manifest at the same time all get the same one.
+func TestDerived(t *testing.T) {
+	m := annotated(t, "apps/Deployment", nil)
+	derive := func(make func() (*int, error)) *int { return checktest.Get(manifest.Derived(m, "key", make))(t) }
+	var first *int
+	second := derive(func() (*int, error) {
+		first = derive(func() (*int, error) { return new(1), nil })
+		return new(2), nil
+	})
+	checktest.FailIf(t, first != second, "%d and %d", *first, *second)
+}

@@ -79,18 +79,19 @@ func (m *Manifest) Object() *unstructured.Unstructured {
 	return m.object
 }
 
-// Derived returns what make makes of a manifest, which it calls once for each key: all
-// passes, previews and clusters that have the manifest share the value, which must not be
+// Derived returns what make makes of a manifest. Of a key it keeps the first value: all
+// passes, previews and clusters that have the manifest share it, so it must not be
 // changed. A key is of a type of the caller's own. An error of make is returned and not kept.
 func Derived[K comparable, T any](m *Manifest, key K, make func() (T, error)) (T, error) {
 	if known, ok := m.derived.Load(key); ok {
 		return known.(T), nil
 	}
 	value, err := make()
-	if err == nil {
-		m.derived.Store(key, value)
+	if err != nil {
+		return value, err
 	}
-	return value, err
+	known, _ := m.derived.LoadOrStore(key, value)
+	return known.(T), nil
 }
 
 // Identity returns which resource the manifest is.

@@ -109,7 +109,7 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 	}
 	together := median(took)
 	share := float64(together) / float64(documentedOperators)
-	one := time.Duration(float64(t.Operator.Median) * share).Round(time.Second)
+	one := max(time.Duration(float64(t.Operator.Median)*share).Round(time.Second), time.Second)
 	t.Operator = t.Operator.around(one,
 		fmt.Sprintf("observed: %d updates of this cluster, in which all operators took %s", len(took), together.Round(time.Second)))
 }

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -81,4 +83,41 @@ func TestObservedTimingOfSome(t *testing.T) {
 		t.Errorf("an operator takes %s, and %s if one of them is known", full.Operator.Median, some.Operator.Median)
 	}
 	checktest.Same(t, full.Reboots, some.Reboots)
+}
+
+// Operators that were all done within seconds of an update's start have times, too.
+func TestObservedTimingOfSeconds(t *testing.T) {
+	o := newOriginal(t, simulation.Options{}, nil, reconcile.Faults{})
+	o.Advance(t, 3*time.Hour)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), o.Cluster, clusterapi.Key("", "version")))(t)
+	newest := &cv.Status.History[0]
+	for _, co := range checktest.Get(clusterapi.List[configv1.ClusterOperator](t.Context(), o.Cluster, clusterapi.ListOptions{}))(t) {
+		for _, c := range co.Status.Conditions {
+			done := c.LastTransitionTime.Add(-2 * time.Second)
+			if c.Type == configv1.OperatorProgressing && co.Name != "machine-config" && done.After(newest.StartedTime.Time) {
+				newest.StartedTime.Time = done
+			}
+		}
+	}
+	timing := checktest.Get(forecast.ObservedTiming(t.Context(), versionReader{o.Cluster, cv}, o.Images[1]))(t)
+	checktest.Equal(t, time.Second, timing.Operator.Median, "an operator's work")
+	checktest.FailIf(t, len(timing.Operators) == 0, "no operator was observed")
+	for name, d := range timing.Operators {
+		checktest.FailIf(t, d.P90 < d.Median || d.P90 > time.Minute, "operator %s: %+v", name, d)
+	}
+}
+
+// versionReader has another ClusterVersion.
+type versionReader struct {
+	clusterapi.Reader
+	cv *configv1.ClusterVersion
+}
+
+func (r versionReader) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, error) {
+	if gvk.Kind == "ClusterVersion" {
+		return clusterapi.ToUnstructured(r.cv)
+	}
+	return r.Reader.Get(ctx, gvk, key)
 }

@@ -372,3 +372,46 @@ func TestArbiterQueuesMaster(t *testing.T) {
 		})
 	}
 }
+
+// Nodes that are deleted and made again, at once or after a while, are known as they are
+// stored, and no more of them are targeted than may be down.
+func TestNodesMadeAgain(t *testing.T) {
+	for n := range 28 {
+		comparable, pause := n%2 == 0, time.Duration(n/2)
+		synctest.Test(t, func(t *testing.T) {
+			p, w0, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w0"), mcptest.Worker("w1")
+			c := highlyAvailable(t, &p, &w0, &w1)
+			api := clusterapi.ClusterAPI(c)
+			if !comparable {
+				api = struct {
+					clusterapi.ClusterAPI
+					named
+				}{c, named{c}}
+			}
+			roll := driving(t, api)
+			time.Sleep(pause * 500 * time.Millisecond)
+			for round := range time.Duration(3) {
+				for _, name := range []string{"w0", "w1"} {
+					node := mcptest.Worker(name)
+					kind := corev1.SchemeGroupVersion.WithKind("Node")
+					checktest.OK(t, c.Delete(t.Context(), kind, clusterapi.Key("", name), clusterapi.DeleteOptions{}))
+					time.Sleep(round * pause * 50 * time.Millisecond)
+					checktest.Get(clusterapi.Create(t.Context(), c, &node, clusterapi.CreateOptions{}))(t)
+				}
+			}
+			time.Sleep(20 * time.Second)
+			down := 0
+			for _, name := range []string{"w0", "w1"} {
+				stored := nodeState(t, c, name)
+				roll.View(func(s *mcp.State) {
+					known, _, _ := s.Node(name)
+					checktest.FailIf(t, known != stored, "comparable %v, pause %d: %+v, stored %+v", comparable, pause, known, stored)
+				})
+				if stored.DesiredConfig == "N" {
+					down++
+				}
+			}
+			checktest.Equal(t, 1, down, "targeted: comparable %v, pause %d", comparable, pause)
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 )
@@ -23,14 +26,15 @@ const shownImages = 3
 // mirrors are the places of releases that hold images.
 type mirrors struct {
 	sources []*image.Source
-	digests map[string]bool // of all their images
+	layouts []*oci.Layout // the same places
+	closers []io.Closer
 }
 
 // openMirrors opens those of the places of releases that hold images.
-func (o Options) openMirrors(ctx context.Context) (*mirrors, error) {
-	m := &mirrors{digests: map[string]bool{}}
+func (o Options) openMirrors() (*mirrors, error) {
+	m := &mirrors{}
 	for _, place := range o.Releases {
-		if err := m.add(ctx, place); err != nil {
+		if err := m.add(place); err != nil {
 			m.Close()
 			return nil, err
 		}
@@ -39,7 +43,7 @@ func (o Options) openMirrors(ctx context.Context) (*mirrors, error) {
 }
 
 // add opens a place if it holds images.
-func (m *mirrors) add(ctx context.Context, place string) error {
+func (m *mirrors) add(place string) error {
 	name, _ := cutRepository(place)
 	info, err := os.Stat(name)
 	if err != nil {
@@ -54,18 +58,37 @@ func (m *mirrors) add(ctx context.Context, place string) error {
 		return err
 	}
 	m.sources = append(m.sources, src)
-	entries, err := src.List(ctx)
-	for _, e := range entries {
-		m.digests[e.Digest] = true
+	m.closers = append(m.closers, src)
+	layout, closer, err := oci.Open(name, name, oci.Limits{})
+	if err != nil {
+		return err
 	}
-	return err
+	m.layouts = append(m.layouts, layout)
+	m.closers = append(m.closers, closer)
+	return nil
 }
 
 // Close closes the places.
 func (m *mirrors) Close() {
-	for _, src := range m.sources {
-		src.Close()
+	for _, c := range m.closers {
+		c.Close()
 	}
+}
+
+// holds reports whether one of the places has the manifest of an image: an index may name
+// images that none has.
+func (m *mirrors) holds(ctx context.Context, digest string) (bool, error) {
+	for _, l := range m.layouts {
+		r, err := l.Manifest(ctx, "", digest)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, r.Close()
+	}
+	return false, nil
 }
 
 // payload loads the payload of a release from the place that has its image. It is nil
@@ -87,23 +110,27 @@ func (m *mirrors) payload(ctx context.Context, r graphdata.Release) (*manifest.P
 // missing names the component images of a release that no place holds. It is empty if
 // none of them is there: then the places keep release images alone, and components are
 // elsewhere.
-func (m *mirrors) missing(components map[string]string) (names []string) {
+func (m *mirrors) missing(ctx context.Context, components map[string]string) (names []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(components)) {
 		_, digest, _ := strings.Cut(components[name], "@")
-		if !m.digests[digest] {
+		held, err := m.holds(ctx, digest)
+		if err != nil {
+			return nil, err
+		}
+		if !held {
 			names = append(names, name)
 		}
 	}
 	if len(names) == len(components) {
-		return nil
+		return nil, nil
 	}
-	return names
+	return names, nil
 }
 
 // incomplete are warnings about releases that a mirror holds in part: an update to
 // them would stop at the first image that is missing.
 func (s *Source) incomplete(ctx context.Context, releases []graphdata.Release) ([]graphdata.Problem, error) {
-	m, err := s.o.openMirrors(ctx)
+	m, err := s.o.openMirrors()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +163,10 @@ func (s *Source) incomplete(ctx context.Context, releases []graphdata.Release) (
 			components = p.Images
 			s.components[r.Digest] = components
 		}
-		names := m.missing(components)
+		names, err := m.missing(ctx, components)
+		if err != nil {
+			return nil, err
+		}
 		if n := len(names); n > 0 {
 			shown := strings.Join(names[:min(n, shownImages)], ", ")
 			if n > shownImages {

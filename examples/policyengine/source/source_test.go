@@ -211,12 +211,16 @@ func TestIncompleteMirror(t *testing.T) {
 	releaseFiles := l.Mirror(repository, ":", "4.30.1-x86_64", release.Digest)
 	mcoFiles := first.Mirror(repository, ":", "4.30.1-x86_64-machine-config-operator", one.Digest)
 	cliFiles := second.Mirror(repository, ":", "4.30.1-x86_64-cli", two.Digest)
+	list := ocitest.NewLayout()
+	both := list.JSON(oci.TypeIndex, oci.Manifest{MediaType: oci.TypeIndex, Manifests: []oci.Descriptor{one, two}})
+	listFiles := list.Mirror(repository, ":", "4.30.1-x86_64-list", both.Digest)
 	for _, tt := range []struct {
 		name string
 		held []fstest.MapFS
 		want []string
 	}{
 		{"all", []fstest.MapFS{releaseFiles, mcoFiles, cliFiles}, nil},
+		{"one that an index names is missing", []fstest.MapFS{releaseFiles, mcoFiles, listFiles}, []string{lacks}},
 		{"some", []fstest.MapFS{releaseFiles, mcoFiles}, []string{lacks}},
 		{"release images alone", []fstest.MapFS{releaseFiles}, nil},
 	} {
