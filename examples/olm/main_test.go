@@ -82,6 +82,17 @@ func TestPlan(t *testing.T) {
 	})
 }
 
+func TestCatalogWithoutPackages(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	checktest.OK(t, os.WriteFile(file, []byte("hello\n"), 0o600))
+	problem := file + ":1: document 1: expected an object, found a text\n"
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "validate -catalog " + file, Code: 1, Stdout: []string{problem, "problems: 1"}},
+		{Args: "list -catalog " + file, Code: 3, Stderr: "olm: -catalog: no package can be read: " + problem},
+		{Args: "plan -dump . -source ns/c=" + file, Code: 3, Stderr: "olm: -source: no package can be read: " + problem},
+	})
+}
+
 // The real catalog, from a file and from a folder.
 func TestRealCatalog(t *testing.T) {
 	dir := filepath.Join(testdata.Dir(t), "catalogs")
