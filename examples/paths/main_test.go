@@ -78,7 +78,7 @@ func TestChannelsOfAService(t *testing.T) {
 			Stderr: "paths: channel \"stable-4.9\" is left out: its graph is empty\n"},
 		{Args: service + " -channel stable-4.9 -arch arm64 -from 4.1.0", Code: 3, Stderr: "the channel's graph is empty"},
 		{Args: service + " -channel stable-4.1 -arch amd64 -from 4.1.0", Code: 3, Stderr: "400 Bad Request"},
-		{Args: service, Code: 3, Stderr: "a folder or service needs a channel"},
+		{Args: service, Code: 3, Stderr: "a folder or service needs the name of a channel"},
 	})
 }
 
@@ -118,6 +118,11 @@ func TestVersionInAnotherChannel(t *testing.T) {
 			{Args: given + " -from 4.1.0 -to 4.9.0", Code: 1, Stderr: "which has none of its minor; the highest below is 4.1.1\n"},
 		})
 	}
-	programtest.Test(t, command, []programtest.Case{{Args: "-graph " + dir + " -channel stable-4.9", Code: 3,
-		Stderr: "paths: -graph: " + dir + ": no graph of channel stable-4.9 for amd64, only of fast-4.1, stable-4.1, stable-4.2\n"}})
+	empty := t.TempDir()
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-graph " + dir + " -channel stable-4.9", Code: 3,
+			Stderr: "paths: -graph: " + dir + ": no graph of channel stable-4.9 for amd64, only of fast-4.1, stable-4.1, stable-4.2\n"},
+		{Args: "-graph " + empty + " -channel stable-4.9", Code: 3,
+			Stderr: "paths: -graph: " + empty + ": no graph of channel stable-4.9 for amd64, nor of another channel\n"},
+	})
 }

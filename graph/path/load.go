@@ -156,14 +156,18 @@ func (o LoadOptions) held(dir string) []string {
 // fetch asks a source for each channel; held, if not nil, are all that it has.
 func (o LoadOptions) fetch(ctx context.Context, source graph.Source, held []string) ([]ChannelGraph, error) {
 	if len(o.Channels) == 0 {
-		return nil, errors.New("a folder or service needs a channel: set LoadOptions.Channels")
+		return nil, errors.New("a folder or service needs the name of a channel")
 	}
 	arch := cmp.Or(o.Arch, "amd64")
 	var graphs []ChannelGraph
 	var errs []error
 	for _, channel := range o.Channels {
 		if held != nil && !slices.Contains(held, channel) {
-			errs = append(errs, fmt.Errorf("no graph of channel %s for %s, only of %s", channel, arch, cmp.Or(strings.Join(held, ", "), "none")))
+			only := ", only of " + strings.Join(held, ", ")
+			if len(held) == 0 {
+				only = ", nor of another channel"
+			}
+			errs = append(errs, fmt.Errorf("no graph of channel %s for %s%s", channel, arch, only))
 			continue
 		}
 		g, err := source.Fetch(ctx, o.query(channel))
