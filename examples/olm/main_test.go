@@ -33,6 +33,7 @@ func TestBuiltIn(t *testing.T) {
 		{Args: "path mesh -from mesh.v1 -channel next", Stdout: []string{"1. mesh.v1 -> mesh.v2 by replaces in channel next\n"}},
 		{Args: "path storage -from storage.v1.0 -to storage.v1.2", Stdout: []string{"1. storage.v1.0 -> storage.v1.1 by replaces in channel stable\n2. storage.v1.1 -> storage.v1.2 by replaces in channel stable\n"}},
 		{Args: "path storage -from storage.v1.2", Stdout: []string{"Nothing replaces storage.v1.2.\n"}},
+		{Args: "path storage -from storage.v9", Code: 1, Stderr: "package \"storage\" has no operator \"storage.v9\", and nothing that replaces it"},
 		{Args: "path storage -from storage.v1.1-broken", Stdout: []string{"1. storage.v1.1-broken -> storage.v1.2 by skips in channel stable\n"}},
 		{Args: "path storage", Stdout: []string{"Channel stable (default)\n  storage.v1.2"}},
 		{Args: "path storage -from storage.v1.1 -o dot", Stdout: []string{"digraph \"storage\" {\n", `"storage.v1.1" -> "storage.v1.2" [label="stable", penwidth=2];`}},
