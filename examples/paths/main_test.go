@@ -46,6 +46,7 @@ func TestPaths(t *testing.T) {
 		{Args: "-graph " + g + " -from 4.14.1 -to 4.16.2 -control-plane-only", Stdout: []string{"over 4.15.5", "channel eus-4.16: offered now: true, holds the plan: true", "pause the worker pools before hop 1, unpause them after hop 2"}},
 		{Args: "-graph " + g + " -o dot", Stdout: []string{"digraph updates {", `"4.14.1" -> "4.15.5";`, `"4.15.9" -> "4.16.2" [style=dashed, color=orange, label="Disk (Unknown)"];`}},
 		{Args: "-graph " + g + " -o mermaid -from 4.14.1 -to 4.16.2", Stdout: []string{"flowchart LR", "v0 ==> v1"}},
+		{Args: "-graph " + g + " -arch s390x", Code: 3, Stderr: "the file holds architecture amd64, not s390x"},
 		{Args: "-graph " + g + " -channel stable-4.9", Code: 3, Stderr: "the file holds channel eus-4.16, not stable-4.9"},
 	})
 	const way = " -from 4.14.1 -to 4.16.2 -o json"
