@@ -84,8 +84,8 @@ func Namespace(c *catalog.Catalog, subscriptions, installed []string) (*olm.Snap
 	for _, text := range subscriptions {
 		rest, channel, _ := strings.Cut(text, "@")
 		pkg, csv, _ := strings.Cut(rest, "=")
-		if pkg == "" {
-			return nil, fmt.Errorf("%q names no package", text)
+		if pkg == "" || strings.Contains(csv, "=") || strings.ContainsAny(channel, "=@") {
+			return nil, fmt.Errorf("%q is not PACKAGE[=INSTALLED][@CHANNEL]", text)
 		}
 		if slices.ContainsFunc(s.Subscriptions, func(sub olmapi.Subscription) bool { return sub.Name == pkg }) {
 			return nil, fmt.Errorf("%s is there twice", pkg)
