@@ -112,12 +112,6 @@ func command() program.Command {
 	}
 }
 
-// opener opens a catalog.
-type opener func(ctx context.Context, place string, o catalog.Options) (*catalog.Catalog, error)
-
-// task answers from a catalog.
-type task func(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error
-
 // on opens the catalog, or the one that is built in, before a task.
 func (o *options) on(open opener, do task) program.Func {
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
