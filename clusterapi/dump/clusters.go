@@ -26,7 +26,7 @@ func (e *ClustersError) Error() string {
 	for _, id := range slices.Sorted(maps.Keys(e.Roots)) {
 		clusters = append(clusters, fmt.Sprintf("cluster %s in %s", bounded.Quote(id), bounded.Join(e.Roots[id], ", ", 1<<10)))
 	}
-	return fmt.Sprintf("recordings of %d clusters (choose one by Options.Root): %s", len(clusters), bounded.Join(clusters, "; ", 4<<10))
+	return fmt.Sprintf("recordings of %d clusters (open the folder of one, or set Options.Root): %s", len(clusters), bounded.Join(clusters, "; ", 4<<10))
 }
 
 // oneCluster returns an error if the objects are those of several clusters.

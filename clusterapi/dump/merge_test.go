@@ -263,9 +263,9 @@ func TestSeveralClusters(t *testing.T) {
 	}{
 		{"one", at("a", cv, version("one")) + at("b", cv, version("one")), ""},
 		{"one, and one that does not say", at("a", cv, version("one")) + at("b", nodes+"n1.yaml", nodeNamed("n1")), ""},
-		{"two", two, `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "one" in a/must-gather.local.1/x-sha256-1, a/must-gather.local.1/y-sha256-2; cluster "two" in b/must-gather.local.2/x-sha256-1`},
-		{"by namespace", uid("a", "u1") + uid("b", "u2"), `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "u1" in a; cluster "u2" in b`},
-		{"heaps", "-- a/cv.yaml --\n" + version("one") + "-- b/cv.yaml --\n" + version("two"), `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "one" in a; cluster "two" in b`},
+		{"two", two, `opening a recording: recordings of 2 clusters (open the folder of one, or set Options.Root): cluster "one" in a/must-gather.local.1/x-sha256-1, a/must-gather.local.1/y-sha256-2; cluster "two" in b/must-gather.local.2/x-sha256-1`},
+		{"by namespace", uid("a", "u1") + uid("b", "u2"), `opening a recording: recordings of 2 clusters (open the folder of one, or set Options.Root): cluster "u1" in a; cluster "u2" in b`},
+		{"heaps", "-- a/cv.yaml --\n" + version("one") + "-- b/cv.yaml --\n" + version("two"), `opening a recording: recordings of 2 clusters (open the folder of one, or set Options.Root): cluster "one" in a; cluster "two" in b`},
 	} {
 		_, err := dump.Open(t.Context(), files(tc.tree), dump.Options{})
 		_, archived := dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, files(tc.tree), true, true)), dump.Options{})

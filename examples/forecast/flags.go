@@ -68,7 +68,7 @@ func (o *options) declare(f *flag.FlagSet) {
 	o.graphs.DeclarePlaces(f)
 	o.nodes.Declare(f)
 	f.Var(&o.dumps, "dump",
-		"recording of a cluster: a `directory or archive`; several are a fleet (default: a simulated cluster)")
+		"recording of a cluster: a `directory or archive`; may be repeated for a fleet (default: a simulated cluster)")
 	f.Var(&o.to, "to", "`version` to update to (default: that of -payload)")
 	f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to")
 	f.StringVar(&o.running, "running", "", "`directory` of the release that the cluster runs")
@@ -115,7 +115,7 @@ func (o *options) checkAllowed() error {
 		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
 		known := slices.ContainsFunc(rules.Default(rules.Options{}), isNamed)
 		if name == "" || why == "" {
-			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
+			return program.Usagef("-allow %s: not NAME=WHY", allow)
 		}
 		if !known {
 			return program.Usagef("-allow %s: no check has the name %s", allow, name)
@@ -138,8 +138,14 @@ func (o *options) releases(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", options[i], err)
 		}
 		o.forecast.Releases = append(o.forecast.Releases, image)
-		if dir == o.payload && o.forecast.To == "" {
+		if options[i] != "-payload" {
+			continue
+		}
+		if o.forecast.To == "" {
 			o.forecast.To = image.Version()
+		}
+		if o.forecast.To != image.Version() {
+			return program.Usagef("-to %s: the release of -payload is %s", o.forecast.To, image.Version())
 		}
 	}
 	return nil

@@ -44,6 +44,10 @@ func TestRecorded(t *testing.T) {
 	checktest.Equal(t, 1, code, "exit")
 	checktest.Has(t, out, "\nBlocking:\n", "  operators: ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ",
 		"    Also found by ClusterOperators\n", "no source given for TargetPayload\n    To do: give -payload\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
+	programtest.Test(t, command, []programtest.Case{{
+		Args: "-dump " + dir + " -to 4.18.15 -payload " + filepath.Join(data, "payload-4.17.30"), Code: 2,
+		Stderr: "forecast: -to 4.18.15: the release of -payload is 4.17.30",
+	}})
 	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
 	for _, check := range []string{
 		"UpdateInProgress", "ClusterVersionUpgradeable", "ClusterOperators", "ClusterVersionRecommendedUpdate",

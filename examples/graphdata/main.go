@@ -153,6 +153,11 @@ func (o *options) diff(ctx context.Context, args []string, stdout, _ io.Writer) 
 }
 
 func (o *options) why(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	for _, version := range args[1:] {
+		if err := new(program.Version).Set(version); err != nil {
+			return program.Usagef("%s: %w", version, err)
+		}
+	}
 	snapshot, err := o.build(ctx, args[0])
 	if err != nil {
 		return err

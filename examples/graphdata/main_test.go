@@ -64,6 +64,7 @@ func TestGraphdata(t *testing.T) {
 		{Args: "diff " + good + " " + broken, Code: 1, Stderr: "channels/fast-4.20.yaml"},
 		{Args: "why " + good + " 4.20.1 4.20.3", Code: 1, Stdout: []string{"blocked-edges/4.20.3-dropped.yaml:2: Removed by from 4[.]20[.]1[+].*\n"}},
 		{Args: "why " + good + " 4.20.2 4.20.3", Stdout: []string{"blocked-edges/4.20.3-Slow.yaml:2: Conditional by from 4[.]20[.]2[+].*: Slow\n"}},
+		{Args: "why " + good + " 4.20.3 4.21", Code: 2, Stderr: "graphdata: 4.21: not a version such as 4.18.3"},
 		{Args: "why " + good + " 4.20.3 4.20.1", Code: 1, Stdout: []string{"no release declares an update from 4.20.3 to 4.20.1\n"}},
 		{Args: "extend " + good + " 4.20.4", Stdout: []string{"# blocked-edges/4.20.4-Slow.yaml\nto: 4.20.4\n"}},
 		{Args: "extend " + broken + " 4.20.4", Code: 1, Stderr: "channels/fast-4.20.yaml"},

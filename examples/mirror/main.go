@@ -63,6 +63,14 @@ func (o *options) wants(args []string) (wants []path.Want, err error) {
 			return nil, program.Usagef("%q is not cluster:from:to or cluster:from:to:arch", text)
 		}
 		want := path.Want{Cluster: parts[0], From: parts[1], To: parts[2], Every: o.every, Policy: o.graphs.Policy()}
+		for _, version := range []string{want.From, want.To} {
+			if version == "" {
+				continue
+			}
+			if err := new(program.Version).Set(version); err != nil {
+				return nil, program.Usagef("%q: %s: %w", text, version, err)
+			}
+		}
 		if len(parts) == 4 {
 			want.Arch = parts[3]
 		}

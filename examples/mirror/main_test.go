@@ -27,6 +27,8 @@ func TestMirror(t *testing.T) {
 		{Args: "-graph " + g + " shop:4.14.1: new::4.16.2:amd64", Stdout: []string{"new (amd64): 4.16.2\nReleases to copy: 3\n"}},
 		{Args: "-graph " + g + " shop:4.14.1:4.16.2", Code: 1, Stderr: `mirror: cluster "shop" (amd64): no path from 4.14.1 to 4.16.2`},
 		{Args: "-graph " + g + " shop:4.14.1::arm64", Code: 1, Stderr: `cluster "shop" (arm64): there is no graph of the architecture`},
+		{Args: "-graph " + g + " shop:4.14.1:x", Code: 2, Stderr: `mirror: "shop:4.14.1:x": x: not a version such as 4.18.3`},
+		{Args: "-graph " + g + " shop:v4.14.1:", Code: 2, Stderr: "versions of releases have no v: write 4.14.1"},
 	})
 	code, stdout, stderr := programtest.Run(t, command(), "-graph", g, "-o", "json", "-image-sets", filepath.Join(dir, "out"), "shop:4.14.1:")
 	if code != 0 || !json.Valid([]byte(stdout)) {

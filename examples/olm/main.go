@@ -85,8 +85,8 @@ func command() program.Command {
 		About: "Olm answers questions about operator catalogs.",
 		Codes: "0: an answer; 1: none, something is held back, or the catalog has problems; 3: a catalog or a recording cannot be read",
 		Commands: []program.Command{
-			{Name: "list", Args: "[PACKAGE]", About: "list packages, or one package's channels and operators", Max: 1, Flags: place, Run: o.on(o.list)},
-			{Name: "validate", About: "list what breaks the rules of the format", Flags: place, Run: o.on(validate)},
+			{Name: "list", Args: "[PACKAGE]", About: "list packages, or one package's channels and operators", Max: 1, Flags: place, Run: o.on(trial.Open, o.list)},
+			{Name: "validate", About: "list what breaks the rules of the format", Flags: place, Run: o.on(catalog.Open, validate)},
 			{Name: "resolve", About: "install and update until nothing changes", Required: [][]string{{"subscribe"}}, Run: o.tried(o.resolve),
 				Flags: func(f *flag.FlagSet) { subscriptions(f); openshift(f) }},
 			{Name: "explain", Args: "[NAME...]", About: "report why operators are as they are, or why there is no answer", Max: -1,
@@ -97,7 +97,7 @@ func command() program.Command {
 					f.Var(&o.sources, "source", "`NAMESPACE/NAME=FILE` of a catalog; may be repeated")
 					openshift(f)
 				}},
-			{Name: "path", Args: "PACKAGE", About: "show the updates of a package", Min: 1, Max: 1, Run: o.on(o.path),
+			{Name: "path", Args: "PACKAGE", About: "show the updates of a package", Min: 1, Max: 1, Run: o.on(trial.Open, o.path),
 				Needs: map[string][]string{"to": {"from"}, "channel": {"from", drawing}, "all-edges": {drawing}, "max-nodes": {drawing}},
 				Flags: func(f *flag.FlagSet) {
 					place(f)
@@ -113,11 +113,11 @@ func command() program.Command {
 }
 
 // on opens the catalog, or the one that is built in, before a task.
-func (o *options) on(do func(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error) program.Func {
+func (o *options) on(open opener, do task) program.Func {
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		c, err := catalog.Read(ctx, bytes.NewReader(builtIn), "catalog.yaml", content)
 		if o.catalog != "" {
-			c, err = catalog.Open(ctx, o.catalog, content)
+			c, err = open(ctx, o.catalog, content)
 		}
 		if err != nil {
 			return fmt.Errorf("-catalog: %w", err)
@@ -133,7 +133,7 @@ func validate(_ context.Context, c *catalog.Catalog, _ []string, stdout io.Write
 // tried makes a namespace with the Subscriptions and operators of the command
 // line before a task.
 func (o *options) tried(do func(ctx context.Context, s *olm.Snapshot, args []string, stdout io.Writer) error) program.Func {
-	return o.on(func(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error {
+	return o.on(trial.Open, func(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error {
 		s, err := trial.Namespace(c, o.subscribe, o.installed)
 		if err != nil {
 			return program.Usagef("-subscribe %w", err)

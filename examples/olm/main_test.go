@@ -33,6 +33,7 @@ func TestBuiltIn(t *testing.T) {
 		{Args: "path mesh -from mesh.v1 -channel next", Stdout: []string{"1. mesh.v1 -> mesh.v2 by replaces in channel next\n"}},
 		{Args: "path storage -from storage.v1.0 -to storage.v1.2", Stdout: []string{"1. storage.v1.0 -> storage.v1.1 by replaces in channel stable\n2. storage.v1.1 -> storage.v1.2 by replaces in channel stable\n"}},
 		{Args: "path storage -from storage.v1.2", Stdout: []string{"Nothing replaces storage.v1.2.\n"}},
+		{Args: "path storage -from storage.v9", Code: 1, Stderr: "package \"storage\" has no operator \"storage.v9\", and nothing that replaces it"},
 		{Args: "path storage -from storage.v1.1-broken", Stdout: []string{"1. storage.v1.1-broken -> storage.v1.2 by skips in channel stable\n"}},
 		{Args: "path storage", Stdout: []string{"Channel stable (default)\n  storage.v1.2"}},
 		{Args: "path storage -from storage.v1.1 -o dot", Stdout: []string{"digraph \"storage\" {\n", `"storage.v1.1" -> "storage.v1.2" [label="stable", penwidth=2];`}},
@@ -79,6 +80,17 @@ func TestPlan(t *testing.T) {
 	checktest.OK(t, os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("a: [\n"), 0o600))
 	programtest.Test(t, command, []programtest.Case{
 		{Args: "plan -dump " + dir + " -source openshift-marketplace/c=catalog.yaml", Code: 3, Stderr: "bad.yaml"},
+	})
+}
+
+func TestCatalogWithoutPackages(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	checktest.OK(t, os.WriteFile(file, []byte("hello\n"), 0o600))
+	problem := file + ":1: document 1: expected an object, found a text\n"
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "validate -catalog " + file, Code: 1, Stdout: []string{problem, "problems: 1"}},
+		{Args: "list -catalog " + file, Code: 3, Stderr: "olm: -catalog: no package can be read: " + problem},
+		{Args: "plan -dump . -source ns/c=" + file, Code: 3, Stderr: "olm: -source: no package can be read: " + problem},
 	})
 }
 

@@ -46,6 +46,7 @@ func TestPaths(t *testing.T) {
 		{Args: "-graph " + g + " -from 4.14.1 -to 4.16.2 -control-plane-only", Stdout: []string{"over 4.15.5", "channel eus-4.16: offered now: true, holds the plan: true", "pause the worker pools before hop 1, unpause them after hop 2"}},
 		{Args: "-graph " + g + " -o dot", Stdout: []string{"digraph updates {", `"4.14.1" -> "4.15.5";`, `"4.15.9" -> "4.16.2" [style=dashed, color=orange, label="Disk (Unknown)"];`}},
 		{Args: "-graph " + g + " -o mermaid -from 4.14.1 -to 4.16.2", Stdout: []string{"flowchart LR", "v0 ==> v1"}},
+		{Args: "-graph " + g + " -arch s390x", Code: 3, Stderr: "the file holds architecture amd64, not s390x"},
 		{Args: "-graph " + g + " -channel stable-4.9", Code: 3, Stderr: "the file holds channel eus-4.16, not stable-4.9"},
 	})
 	const way = " -from 4.14.1 -to 4.16.2 -o json"
@@ -78,7 +79,7 @@ func TestChannelsOfAService(t *testing.T) {
 			Stderr: "paths: channel \"stable-4.9\" is left out: its graph is empty\n"},
 		{Args: service + " -channel stable-4.9 -arch arm64 -from 4.1.0", Code: 3, Stderr: "the channel's graph is empty"},
 		{Args: service + " -channel stable-4.1 -arch amd64 -from 4.1.0", Code: 3, Stderr: "400 Bad Request"},
-		{Args: service, Code: 3, Stderr: "a folder or service needs a channel"},
+		{Args: service, Code: 3, Stderr: "a folder or service needs the name of a channel"},
 	})
 }
 
@@ -118,6 +119,11 @@ func TestVersionInAnotherChannel(t *testing.T) {
 			{Args: given + " -from 4.1.0 -to 4.9.0", Code: 1, Stderr: "which has none of its minor; the highest below is 4.1.1\n"},
 		})
 	}
-	programtest.Test(t, command, []programtest.Case{{Args: "-graph " + dir + " -channel stable-4.9", Code: 3,
-		Stderr: "paths: -graph: " + dir + ": no graph of channel stable-4.9 for amd64, only of fast-4.1, stable-4.1, stable-4.2\n"}})
+	empty := t.TempDir()
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-graph " + dir + " -channel stable-4.9", Code: 3,
+			Stderr: "paths: -graph: " + dir + ": no graph of channel stable-4.9 for amd64, only of fast-4.1, stable-4.1, stable-4.2\n"},
+		{Args: "-graph " + empty + " -channel stable-4.9", Code: 3,
+			Stderr: "paths: -graph: " + empty + ": no graph of channel stable-4.9 for amd64, nor of another channel\n"},
+	})
 }

@@ -15,8 +15,9 @@
 // update: in place on a terminal, elsewhere as one line a change. The module of
 // package kubernetes has the same for a live cluster.
 //
-// The exit code is 0 when all is well, 1 when the update is stuck, 2 when the command
-// line is wrong, 3 when the recording cannot be read or what decides was not recorded.
+// The exit code is 0 when all is well, 1 when the update is stuck or an insight is an
+// error, 2 when the command line is wrong, 3 when the recording cannot be read or what
+// decides was not recorded.
 package main
 
 import (
@@ -55,7 +56,7 @@ func command() program.Command {
 	return program.Command{
 		Name:     "status",
 		About:    "Status shows how the update of a cluster does.",
-		Codes:    "0: all is well; 1: the update is stuck; 3: the recording cannot be read, or what decides was not recorded",
+		Codes:    "0: all is well; 1: the update is stuck, or an insight is an error; 3: the recording cannot be read, or what decides was not recorded",
 		Needs:    map[string][]string{"payload": {"dump"}, "speed": {"watch"}, "details": {"o text"}},
 		Excludes: map[string][]string{"dump": {"watch", "after"}, "watch": {"after"}},
 		Flags: func(f *flag.FlagSet) {
@@ -103,16 +104,21 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 		return nil, err
 	}
 	so := view.StatusOptions{Drains: o.why}
+	payload := "" // the version of its release
 	if o.payload != "" {
 		p, err := manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 		if err != nil {
 			return nil, fmt.Errorf("-payload: %s: %w", o.payload, err)
 		}
 		so.Components = preview.Components(p)
+		payload = p.Release.Version
 	}
 	s, err := view.ReadStatus(ctx, recorded, so)
 	if err != nil {
 		return nil, err
+	}
+	if c := s.ControlPlane; payload != "" && c != nil && c.Target != payload {
+		fmt.Fprintf(stderr, "warning: -payload: %s is release %s, the cluster updates to %s\n", o.payload, payload, c.Target)
 	}
 	return s, o.print(s, stdout, stderr)
 }

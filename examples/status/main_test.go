@@ -66,7 +66,9 @@ func TestRecorded(t *testing.T) {
 	if code, _, _ := programtest.Run(t, command(), "-dump", dir, "-strict"); code != 1 {
 		t.Errorf("strictly: exit %d", code)
 	}
-	code, out, _ := programtest.Run(t, command(), "-dump", dir, "-o", "json", "-payload", filepath.Join(testdata.Dir(t), "payload-4.17.30"))
+	release := filepath.Join(testdata.Dir(t), "payload-4.17.30")
+	code, out, errs := programtest.Run(t, command(), "-dump", dir, "-o", "json", "-payload", release)
+	checktest.Has(t, errs, "warning: -payload: "+release+" is release 4.17.30, the cluster updates to 4.15.0-ec.2\n")
 	var s struct {
 		Waits [][]struct{ Runlevel, Component string }
 	}

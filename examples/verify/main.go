@@ -37,6 +37,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,11 +86,19 @@ func command() program.Command {
 			err := verify(within, stdout, stderr)
 			if e := new(signature.Error); ctx.Err() == nil && errors.As(err, &e) {
 				fmt.Fprintf(program.TerminalOf(stderr).Wrap(stderr), "verify: %s", e.Text())
+				if slices.ContainsFunc(e.Attempts, isFault) {
+					return program.ErrUnknown
+				}
 				return program.ErrNo
 			}
 			return err
 		},
 	}
+}
+
+// isFault reports whether a signature may be there that could not be retrieved.
+func isFault(a signature.Attempt) bool {
+	return a.Keyring == "" && !errors.Is(a.Err, signature.ErrNotFound)
 }
 
 // openPGP verifies by keyrings.

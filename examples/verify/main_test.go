@@ -162,5 +162,7 @@ func TestUnreadable(t *testing.T) {
 	programtest.Test(t, command, []programtest.Case{
 		{Args: given + " -store " + ring, Code: 3, Stderr: "is not a directory"},
 		{Args: given + " -store ftp://x", Code: 3, Stderr: "scheme http, https or file"},
+		{Args: given + " -store http://127.0.0.1:1", Code: 3, Stderr: "connection refused"},
+		{Args: given + " -store " + t.TempDir(), Code: 1, Stderr: "no more signatures to check"},
 	})
 }

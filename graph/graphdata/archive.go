@@ -54,6 +54,9 @@ func OpenArchive(r io.Reader, limits Limits) (fs.FS, error) {
 func readArchive(compressed io.Reader, expanded *io.LimitedReader, limits Limits) (fstest.MapFS, error) {
 	var err error
 	expanded.R, err = gzip.NewReader(compressed)
+	if errors.Is(err, gzip.ErrHeader) {
+		return nil, fmt.Errorf("not a .tar.gz: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,12 @@ func TestOpenArchive(t *testing.T) {
 	}
 }
 
+func TestOpenArchiveNotCompressed(t *testing.T) {
+	_, err := graphdata.OpenArchive(strings.NewReader("\xfd7zXZ\x00, as a .tar.xz begins"), graphdata.Limits{})
+	checktest.ErrorIs(t, gzip.ErrHeader, err)
+	checktest.ErrorHas(t, "not a .tar.gz", err)
+}
+
 // TestOpenArchiveToItsEnd: no byte of an archive can change unseen, and none can
 // follow it.
 func TestOpenArchiveToItsEnd(t *testing.T) {

@@ -22,7 +22,8 @@ type LoadOptions struct {
 	// Channels to read; required for folders and services. A file whose name
 	// contains no channel holds the first of them.
 	Channels []string
-	// Arch is the architecture; empty means the one in a file's name, else amd64.
+	// Arch is the architecture; empty means the one in a file's name, else amd64. A
+	// file whose name has a different one is an error, as with Channels.
 	Arch string
 	// Client asks services; its Upstream must be empty. Nil means one without
 	// options, whose idle connections end by themselves.
@@ -107,6 +108,8 @@ func (o LoadOptions) load(ctx context.Context, place string) ([]ChannelGraph, er
 		channel = o.Channels[0]
 	case len(o.Channels) > 0 && !slices.Contains(o.Channels, channel):
 		return nil, fmt.Errorf("the file holds channel %s, not %s", channel, strings.Join(o.Channels, ", "))
+	case arch != "" && o.Arch != "" && o.Arch != arch:
+		return nil, fmt.Errorf("the file holds architecture %s, not %s", arch, o.Arch)
 	}
 	file, err := os.Open(place)
 	if err != nil {
@@ -156,14 +159,18 @@ func (o LoadOptions) held(dir string) []string {
 // fetch asks a source for each channel; held, if not nil, are all that it has.
 func (o LoadOptions) fetch(ctx context.Context, source graph.Source, held []string) ([]ChannelGraph, error) {
 	if len(o.Channels) == 0 {
-		return nil, errors.New("a folder or service needs a channel: set LoadOptions.Channels")
+		return nil, errors.New("a folder or service needs the name of a channel")
 	}
 	arch := cmp.Or(o.Arch, "amd64")
 	var graphs []ChannelGraph
 	var errs []error
 	for _, channel := range o.Channels {
 		if held != nil && !slices.Contains(held, channel) {
-			errs = append(errs, fmt.Errorf("no graph of channel %s for %s, only of %s", channel, arch, cmp.Or(strings.Join(held, ", "), "none")))
+			only := ", only of " + strings.Join(held, ", ")
+			if len(held) == 0 {
+				only = ", nor of another channel"
+			}
+			errs = append(errs, fmt.Errorf("no graph of channel %s for %s%s", channel, arch, only))
 			continue
 		}
 		g, err := source.Fetch(ctx, o.query(channel))

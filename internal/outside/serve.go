@@ -26,9 +26,12 @@ func serve(ctx context.Context, out io.Writer, args []string) error {
 			if err != nil {
 				return nil, err
 			}
-			releases, _, err := graphdata.Collect(ctx, graphdata.Payloads{FS: os.DirFS(args[1]), Describe: describe})
+			releases, problems, err := graphdata.Collect(ctx, graphdata.Payloads{FS: os.DirFS(args[1]), Describe: describe})
 			if err != nil {
 				return nil, err
+			}
+			for _, p := range problems {
+				fmt.Fprintf(os.Stderr, "%s: %v\n", args[1], p)
 			}
 			return graphdata.Build(tree, releases, graphdata.BuildOptions{})
 		},

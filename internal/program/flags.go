@@ -134,3 +134,24 @@ func (s *Span) Set(value string) error {
 	*s = Span(d)
 	return nil
 }
+
+// single is the value of a flag that may be set once.
+type single struct {
+	flag.Value
+	set bool
+}
+
+// Set sets the value. It returns an error the second time.
+func (s *single) Set(value string) error {
+	if s.set {
+		return errors.New("the flag is set already")
+	}
+	s.set = true
+	return s.Value.Set(value)
+}
+
+// IsBoolFlag reports whether the flag needs no value, as package flag asks it.
+func (s *single) IsBoolFlag() bool {
+	b, ok := s.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}

@@ -2,7 +2,8 @@
 // and errors, exit codes, signals and terminals.
 //
 // A program prints its results to standard output. It prints to standard error what
-// is wrong, one line for each mistake. Flags and arguments may come in any order. -h
+// is wrong, one line for each mistake. Flags and arguments may come in any order; a flag
+// is repeated only if its usage says that it may be. -h
 // prints the usage to standard output. SIGINT and SIGTERM end the program cleanly; a
 // second one ends it at once. The exit codes are [Done], [Failed], [BadUsage] and
 // [Unknown].
@@ -104,7 +105,7 @@ func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.W
 	}
 	var words []string // flags may follow them
 	for {
-		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		if err := c.parse(flags, args); errors.Is(err, flag.ErrHelp) {
 			c.usage(stdout, flags)
 			return nil
 		} else if err != nil {
@@ -127,6 +128,26 @@ func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.W
 		return err
 	}
 	return c.Run(ctx, words, stdout, stderr)
+}
+
+// parse reads flags up to the first word. A flag that holds one value is an error the
+// second time, in a later call too.
+func (c Command) parse(flags *flag.FlagSet, args []string) error {
+	values := map[string]flag.Value{}
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	flags.VisitAll(func(f *flag.Flag) {
+		if strings.Contains(f.Usage, "may be repeated") {
+			return
+		}
+		values[f.Name] = f.Value
+		f.Value = &single{Value: f.Value, set: set[f.Name]}
+	})
+	err := flags.Parse(args)
+	for name, value := range values {
+		flags.Lookup(name).Value = value // the usage shows defaults by the type of the value
+	}
+	return err
 }
 
 // usage prints the usage in the form that all programs have.

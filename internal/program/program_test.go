@@ -45,7 +45,7 @@ func example() Command {
 				Needs:    map[string][]string{"count": {"span", "o json|yaml"}, "o yaml": {"speed", "span"}},
 				Excludes: map[string][]string{"span": {"speed", "o yaml"}},
 				Flags: func(f *flag.FlagSet) {
-					f.Var(&list, "list", "`names`")
+					f.Var(&list, "list", "`names`; may be repeated")
 					f.Var(&version, "version", "a `version`")
 					f.Var(&speed, "speed", "a `factor`")
 					f.Var(&count, "count", "a `number`")
@@ -109,11 +109,13 @@ func TestExecute(t *testing.T) {
 		{"show -speed +Inf", BadUsage, "", `example: invalid value "+Inf" for flag -speed: not a number above 0` + hint},
 		{"show -count 0", BadUsage, "", `example: invalid value "0" for flag -count: not a number above 0` + hint},
 		{"show -span -1s", BadUsage, "", `example: invalid value "-1s" for flag -span: not a duration above 0, such as 10m` + hint},
+		{"show -count 1 -count 2", BadUsage, "", `example: invalid value "2" for flag -count: the flag is set already` + hint},
+		{"show -o json a -list x -o json", BadUsage, "", `example: invalid value "json" for flag -o: the flag is set already` + hint},
 		{"show -o xml", BadUsage, "", `example: invalid value "xml" for flag -o: not text, json or yaml` + hint},
 		{"-h", Done, "usage: example COMMAND [flags] [ARGUMENT]\n\nExample shows.\n\ncommands:\n  show      show a thing\n  fail      fail\n\n" +
 			"example COMMAND -h shows the flags of a command.\n\nexit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
 		{"show --help", Done, "usage: example show [flags] THING\n\nshow a thing\n\nflags:\n  -count number\n    \ta number\n" +
-			"  -list names\n    \tnames\n  -o format\n    \tformat of the output: text, json or yaml (default text)\n" +
+			"  -list names\n    \tnames; may be repeated\n  -o format\n    \tformat of the output: text, json or yaml (default text)\n" +
 			"  -span duration\n    \ta duration\n  -speed factor\n    \ta factor\n  -version version\n    \ta version\n\n" +
 			"exit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
 	} {

@@ -18,9 +18,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
+// Open opens a catalog to answer from. Errors are those of [catalog.Open], and a
+// catalog whose problems leave no package.
+func Open(ctx context.Context, place string, o catalog.Options) (*catalog.Catalog, error) {
+	c, err := catalog.Open(ctx, place, o)
+	if err != nil {
+		return nil, err
+	}
+	if problems := c.Problems(); len(c.Packages()) == 0 && len(problems) > 0 {
+		return nil, fmt.Errorf("no package can be read: %w", &problems[0])
+	}
+	return c, nil
+}
+
 // Sources opens catalogs that stand for CatalogSources, each written
 // NAMESPACE/NAME=FILE. Errors name the flag -source, and are of usage or of
-// [catalog.Open].
+// [Open].
 func Sources(ctx context.Context, texts []string, o catalog.Options) (map[types.NamespacedName]olm.Catalog, error) {
 	catalogs := map[types.NamespacedName]olm.Catalog{}
 	for _, text := range texts {
@@ -29,7 +42,7 @@ func Sources(ctx context.Context, texts []string, o catalog.Options) (map[types.
 		if ns == "" || name == "" || file == "" {
 			return nil, program.Usagef("-source %q is not NAMESPACE/NAME=FILE", text)
 		}
-		c, err := catalog.Open(ctx, file, o)
+		c, err := Open(ctx, file, o)
 		if err != nil {
 			return nil, fmt.Errorf("-source: %w", err)
 		}
@@ -71,8 +84,8 @@ func Namespace(c *catalog.Catalog, subscriptions, installed []string) (*olm.Snap
 	for _, text := range subscriptions {
 		rest, channel, _ := strings.Cut(text, "@")
 		pkg, csv, _ := strings.Cut(rest, "=")
-		if pkg == "" {
-			return nil, fmt.Errorf("%q names no package", text)
+		if pkg == "" || strings.Contains(csv, "=") || strings.ContainsAny(channel, "=@") {
+			return nil, fmt.Errorf("%q is not PACKAGE[=INSTALLED][@CHANNEL]", text)
 		}
 		if slices.ContainsFunc(s.Subscriptions, func(sub olmapi.Subscription) bool { return sub.Name == pkg }) {
 			return nil, fmt.Errorf("%s is there twice", pkg)

@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm"
@@ -19,7 +20,8 @@ type Way struct {
 
 // FindWay finds the updates of an operator from one name to another; an empty to
 // means as far as updates go, an empty from none, an empty channel all channels.
-// Errors are a package that is not there, and those of [olm.Contents.Path] and
+// Errors are a package that is not there, an operator that nothing in it replaces and
+// that it does not have, and those of [olm.Contents.Path] and
 // [olm.Contents.PathTo], which name to.
 func FindWay(c *catalog.Catalog, pkg, channel, from, to string) (*Way, error) {
 	w := &Way{Package: c.Package(pkg), Channel: channel, From: from, To: to}
@@ -37,7 +39,15 @@ func FindWay(c *catalog.Catalog, pkg, channel, from, to string) (*Way, error) {
 			none.To = to
 		}
 	}
+	if err == nil && from != "" && len(w.Steps) == 0 && !has(w.Package, from) {
+		return nil, fmt.Errorf("package %q has no operator %q, and nothing that replaces it", pkg, from)
+	}
 	return w, err
+}
+
+// has reports whether an operator is in a channel of a package.
+func has(p *olm.Package, operator string) bool {
+	return slices.ContainsFunc(p.Channels, func(c *olm.Channel) bool { return c.Entry(operator) != nil })
 }
 
 // Text says in a line for each step which operator follows which; without From it

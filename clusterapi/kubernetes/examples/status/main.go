@@ -8,9 +8,9 @@
 // terminal, elsewhere as lines. With -o json it prints the status as JSON, one
 // document a change. It writes nothing to the cluster.
 //
-// The exit code is 0 when all is well, 1 when the update is stuck, or the program was
-// interrupted before it had read the status, 2 when the command line is wrong, 3 when the
-// cluster cannot be read.
+// The exit code is 0 when all is well, 1 when the update is stuck, an insight is an error,
+// or the program was interrupted before it had read the status, 2 when the command line
+// is wrong, 3 when the cluster cannot be read.
 package main
 
 import (
@@ -42,7 +42,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "status",
 		About: "Status shows how the update of a cluster does.",
-		Codes: "0: all is well; 1: the update is stuck; 3: the cluster cannot be read",
+		Codes: "0: all is well; 1: the update is stuck, or an insight is an error; 3: the cluster cannot be read",
 		Needs: map[string][]string{"details": {"o text"}},
 		Flags: func(f *flag.FlagSet) {
 			o.cluster.Declare(f)
