@@ -22,7 +22,7 @@
 // Every other verb ends with such a fault. A request that the server refuses together
 // with a time to wait (Retry-After) is sent again after it, up to ten times, but for
 // evictions: a refusal is the answer there. No call has a deadline but its context's.
-// There is no rate limit on the client's side
+// The client does not limit its rate
 // (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/).
 //
 // An answer must be what was asked for: the object of that kind, name and
