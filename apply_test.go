@@ -442,7 +442,7 @@ func dnsDegraded(status configv1.ConditionStatus) func(*configv1.ClusterOperator
 }
 
 // TestWaitsBetweenPasses: the waits after failures grow to the interval, each failure
-// is followed by another order, and a success begins both anew.
+// leads to a new order, and a success resets both.
 func TestWaitsBetweenPasses(t *testing.T) {
 	w := newWaitsTest(t, nil)
 	w.run(time.Minute)

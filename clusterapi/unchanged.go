@@ -10,9 +10,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
-// Unchanged returns an error where a shared object, or a typed one that [As] made
-// of it, is no longer as it was in a copy of it from before: somebody changed what
-// must not be changed. The error names the first such field. It is for tests, of
+// Unchanged returns an error if a shared object, or a typed one that [As] made of it,
+// differs from an earlier copy of it: somebody changed what must not be changed. The
+// error names the first such field. It is for tests, of
 // backends that are [Shared] and of their users.
 func (o *Object) Unchanged(was *unstructured.Unstructured) error {
 	o.mu.Lock()

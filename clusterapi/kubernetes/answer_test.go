@@ -56,7 +56,7 @@ func TestOtherObject(t *testing.T) {
 				out, err := do()
 				checktest.FailIf(t, tc.ok && err != nil || !tc.ok && !errors.Is(err, kubernetes.ErrAnswer),
 					"%s: got %v, error %v", verb, out, err)
-				checktest.FailIf(t, apierrors.IsNotFound(err), "%s: %v says that there is no such object", verb, err)
+				checktest.FailIf(t, apierrors.IsNotFound(err), "%s: %v denies that there is such an object", verb, err)
 			}
 		})
 	}
