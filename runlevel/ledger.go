@@ -2,9 +2,8 @@ package runlevel
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"reflect"
+	"strconv"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -290,13 +289,11 @@ func contentDigest(u *unstructured.Unstructured) string {
 		delete(metadata, "deletionGracePeriodSeconds")
 		delete(metadata, "deletionTimestamp")
 	}
-	hash := sha256.New()
-	write := func(v any) { _, _ = hash.Write([]byte(jsonOf(v))) }
-	write(content)
+	all := []any{content}
 	for _, e := range managedEntries(u) {
 		if e.isOurs() {
-			write(e.fields)
+			all = append(all, e.fields)
 		}
 	}
-	return hex.EncodeToString(hash.Sum(nil)[:16])
+	return strconv.FormatUint(objects.Hash(all), 16)
 }

@@ -1,6 +1,9 @@
 package objects
 
-import "reflect"
+import (
+	"hash/maphash"
+	"reflect"
+)
 
 // Equal compares JSON trees; a number is equal to itself in either of the
 // forms int64 and float64.
@@ -50,4 +53,34 @@ func Equal(a, b any) bool {
 // SameMap reports whether two maps are one.
 func SameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+var seed = maphash.MakeSeed()
+
+// Hash returns the same number for JSON trees that are [Equal], in one process, and
+// different ones for others but for one chance in 2^64.
+func Hash(v any) uint64 {
+	type named struct {
+		name string
+		hash uint64
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		var sum uint64 // in whatever order
+		for name, e := range v {
+			sum += maphash.Comparable(seed, named{name, Hash(e)})
+		}
+		return maphash.Comparable(seed, named{"{}", sum})
+	case []any:
+		list := uint64(len(v))
+		for _, e := range v {
+			list = maphash.Comparable(seed, [2]uint64{list, Hash(e)})
+		}
+		return maphash.Comparable(seed, named{"[]", list})
+	case float64:
+		if i := int64(v); float64(i) == v {
+			return Hash(i)
+		}
+	}
+	return maphash.Comparable(seed, v)
 }
