@@ -295,5 +295,5 @@ func contentDigest(u *unstructured.Unstructured) string {
 			all = append(all, e.fields)
 		}
 	}
-	return strconv.FormatUint(objects.Hash(all), 16)
+	return strconv.FormatUint(objects.Hash(all, nil), 16)
 }

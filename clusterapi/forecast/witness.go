@@ -2,9 +2,6 @@ package forecast
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // witness watches a run: when something has moved last, what fails for good, and what
@@ -101,40 +99,16 @@ func (w *witness) changed(now time.Time, old, new *clusterapi.Object) []reconcil
 // stateOf stands for what matters of an object, times left out: of a ClusterVersion the
 // history alone, which a refused release does not change.
 func stateOf(o *clusterapi.Object) uint64 {
-	h := fnv.New64a()
 	content := o.Unstructured().Object
 	status, _ := content["status"].(map[string]any)
 	if o.Kind().Kind == "ClusterVersion" {
-		hashOf(h, status["history"])
-		return h.Sum64()
+		return objects.Hash(status["history"], isTime)
 	}
 	metadata, _ := content["metadata"].(map[string]any)
-	hashOf(h, metadata["annotations"])
-	hashOf(h, content["spec"])
-	hashOf(h, status)
-	return h.Sum64()
+	return objects.Hash([]any{metadata["annotations"], content["spec"], content["status"]}, isTime)
 }
 
-// hashOf writes a value of a JSON tree for hashing, without fields that are times.
-func hashOf(w io.Writer, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if strings.HasSuffix(key, "Time") {
-				continue
-			}
-			fmt.Fprintf(w, "%q:", key)
-			hashOf(w, v[key])
-		}
-	case []any:
-		for _, element := range v {
-			io.WriteString(w, "-")
-			hashOf(w, element)
-		}
-	default:
-		fmt.Fprintf(w, "%v;", v)
-	}
-}
+func isTime(field string) bool { return strings.HasSuffix(field, "Time") }
 
 // driver takes an event of the driver.
 func (w *witness) driver(e clusterapi.Event) {

@@ -58,8 +58,9 @@ func SameMap(a, b map[string]any) bool {
 var seed = maphash.MakeSeed()
 
 // Hash returns the same number for JSON trees that are [Equal], in one process, and
-// different ones for others but for one chance in 2^64.
-func Hash(v any) uint64 {
+// different ones for others but for one chance in 2^64. Fields that skip reports true
+// for do not matter; nil skips none.
+func Hash(v any, skip func(field string) bool) uint64 {
 	type named struct {
 		name string
 		hash uint64
@@ -68,18 +69,20 @@ func Hash(v any) uint64 {
 	case map[string]any:
 		var sum uint64 // in whatever order
 		for name, e := range v {
-			sum += maphash.Comparable(seed, named{name, Hash(e)})
+			if skip == nil || !skip(name) {
+				sum += maphash.Comparable(seed, named{name, Hash(e, skip)})
+			}
 		}
 		return maphash.Comparable(seed, named{"{}", sum})
 	case []any:
 		list := uint64(len(v))
 		for _, e := range v {
-			list = maphash.Comparable(seed, [2]uint64{list, Hash(e)})
+			list = maphash.Comparable(seed, [2]uint64{list, Hash(e, skip)})
 		}
 		return maphash.Comparable(seed, named{"[]", list})
 	case float64:
 		if i := int64(v); float64(i) == v {
-			return Hash(i)
+			return Hash(i, skip)
 		}
 	}
 	return maphash.Comparable(seed, v)
