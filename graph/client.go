@@ -28,8 +28,9 @@ import (
 // asked for again on condition that it has changed.
 //
 // A request that is answered by 429 or 503, or whose connection breaks, is sent
-// again after a second, then two, or after the time in Retry-After. A redirect
-// to another host does not carry the cluster's ID along.
+// again after a second, then two, or after the time in Retry-After. At most 5
+// redirects are followed, and none from https to http. One to another host does not
+// carry the cluster's ID along.
 type Client struct {
 	// Upstream is the service's address. It goes before the one of
 	// WithUpstream; empty there too means [DefaultUpstream].
@@ -54,14 +55,9 @@ type Client struct {
 	// request once.
 	Retries        int
 	DisableRetries bool
-	// MaxRedirects is how many redirects are followed; zero means 5. Going from
-	// https to http is always refused. DisableRedirects follows none.
-	MaxRedirects     int
-	DisableRedirects bool
 	// Kept is the number of answers that are kept for conditional requests;
-	// zero means 16. DisableKept keeps none.
-	Kept        int
-	DisableKept bool
+	// zero means 16.
+	Kept int
 	// KeptBytes bounds the JSON of all that are kept, in bytes; zero means
 	// 64 MiB.
 	KeptBytes int64
@@ -130,7 +126,7 @@ func (c *Client) client() (*httpclient.Client, error) {
 		}
 		c.http = httpclient.New(httpclient.Options{
 			Transport: c.Transport, Proxy: c.Proxy, RootCAs: c.RootCAs,
-			Timeout: c.Timeout, MaxRedirects: c.MaxRedirects, NoRedirects: c.DisableRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
+			Timeout: c.Timeout, MaxBody: c.Decode.withDefaults().MaxBytes,
 			DropQuery: []string{"id"}, UserAgent: c.UserAgent,
 		})
 	})
@@ -259,9 +255,6 @@ func (c *Client) lookup(key answerKey) (keptAnswer, bool) {
 // keep stores an answer that can be used again, in the place of the one before.
 func (c *Client) keep(answer keptAnswer) {
 	limit, maxBytes := cmp.Or(c.Kept, 16), cmp.Or(c.KeptBytes, defaultMaxBytes)
-	if c.DisableKept {
-		limit = 0
-	}
 	if len(answer.etag) > maxETag {
 		answer.etag = ""
 	}
@@ -275,7 +268,7 @@ func (c *Client) keep(answer keptAnswer) {
 			size += k.bytes
 		}
 	}
-	if limit > 0 && answer.bytes <= maxBytes && (answer.etag != "" || c.MaxAge > 0) {
+	if answer.bytes <= maxBytes && (answer.etag != "" || c.MaxAge > 0) {
 		kept = append(kept, answer)
 		size += answer.bytes
 	}

@@ -374,10 +374,6 @@ func TestClientConditional(t *testing.T) {
 		fetch(channel, clusterID)
 	}
 	checktest.Same(t, []string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked)
-	c.DisableKept, asked = true, nil
-	fetch("n", clusterID)
-	fetch("n", clusterID)
-	checktest.Same(t, []string{"", ""}, asked)
 }
 
 func TestClientForgetsWithoutETag(t *testing.T) {

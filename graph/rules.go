@@ -70,7 +70,8 @@ var ErrNoUsableRule = errors.New("no matching rule of a known type")
 type RuleType interface {
 	// Valid returns an error that reports what is wrong with a rule's content.
 	Valid(rule configv1.ClusterCondition) error
-	// Match evaluates a valid rule, as [RiskMatcher] does, with the same errors.
+	// Match evaluates a rule, as [RiskMatcher] does, with the same errors. A rule that
+	// is not valid is an error.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 }
 
@@ -194,6 +195,13 @@ func (alwaysRule) Valid(rule configv1.ClusterCondition) error {
 
 func (alwaysRule) Match(context.Context, configv1.ClusterCondition) (bool, error) { return true, nil }
 
-type promQLRule struct{ RiskMatcher }
+type promQLRule struct{ matcher RiskMatcher }
 
 func (promQLRule) Valid(rule configv1.ClusterCondition) error { return schema.CheckPromQL(rule) }
+
+func (p promQLRule) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+	if err := p.Valid(rule); err != nil {
+		return false, err
+	}
+	return p.matcher.Match(ctx, rule)
+}

@@ -55,6 +55,7 @@ func TestRulesMatch(t *testing.T) {
 		{"the next after an error", []configv1.ClusterCondition{graphtest.PromQL("none"), graphtest.PromQL("two"), graphtest.AlwaysRule}, true, ""},
 		{"unknown types are skipped", []configv1.ClusterCondition{{Type: "CEL"}, graphtest.PromQL("zero")}, false, ""},
 		{"one error", []configv1.ClusterCondition{{Type: "CEL"}, graphtest.PromQL("two")}, false, "invalid PromQL result (must be 0 or 1): 2"},
+		{"a rule without a query", []configv1.ClusterCondition{{Type: "PromQL"}}, false, "the 'promql' property is required for 'type: PromQL' conditions"},
 		{"errors", []configv1.ClusterCondition{graphtest.PromQL("two"), graphtest.PromQL("none"), graphtest.PromQL("two")}, false, `[invalid PromQL result (must be 0 or 1): 2, no fact for the query "none"]`},
 		{"no rule", nil, false, graph.ErrNoUsableRule.Error()},
 		{"no known rule", []configv1.ClusterCondition{{Type: "CEL"}}, false, graph.ErrNoUsableRule.Error()},

@@ -75,7 +75,7 @@ func command() program.Command {
 			f.StringVar(&o.facts, "facts", "", "JSON `file` of PromQL queries and their values, 0 or 1")
 			f.Var(&o.best, "best", "`number` of paths to show")
 			f.BoolVar(&o.safest, "safest", false, "fewest risks first instead of fewest hops")
-			f.BoolVar(&o.control, "control-plane-only", false, "plan an update over an odd minor with paused pools")
+			f.BoolVar(&o.control, "control-plane-only", false, "plan an update to the next minor with extended support, with paused pools")
 			program.Format(f, &o.format, "json", "dot", "mermaid", "picture")
 			f.Var(&o.nodes, "max-nodes", "largest `number` of nodes to draw")
 		},

@@ -18,11 +18,12 @@ import (
 
 // builder puts a Network together.
 type builder struct {
-	n     *Network
-	o     NetworkOptions
-	known map[string]int32 // content of a risk → verdict
-	same  map[*configv1.ConditionalUpdateRisk]int32
-	risks []*carriedRisk // by verdict
+	n      *Network
+	o      NetworkOptions
+	guards map[guardKey]int32
+	known  map[string]int32 // content of a risk → verdict
+	same   map[*configv1.ConditionalUpdateRisk]int32
+	risks  []*carriedRisk // by verdict
 	// carried are the targets of each risk.
 	carried []map[int32]bool
 }

@@ -46,11 +46,10 @@ func (b *builder) connect() error {
 	n := len(b.n.versions)
 	b.n.sets = channelSets{members: [][]int32{nil}, next: map[[2]int32]int32{}}
 	b.n.guards = []guard{{}}
+	b.guards = map[guardKey]int32{}
 	b.known, b.same = map[string]int32{}, map[*configv1.ConditionalUpdateRisk]int32{}
 	risky := 0 // risks on all edges
 	pruned := b.prunedEntries()
-	guardOf := map[string]int32{}
-	single := map[entryRef]int32{} // the usual case of guardOf
 	b.n.first = make([]int32, n+1)
 	slot := make([]int32, n) // target → its edge in out, +1
 	union := b.localToUnion()
@@ -65,27 +64,7 @@ func (b *builder) connect() error {
 			if e.set == 0 {
 				continue // guarded by a channel, held by none
 			}
-			id := int32(0)
-			switch {
-			case len(e.entries) == 1 && !e.broken:
-				var ok bool
-				id, ok = single[e.entries[0]]
-				if !ok {
-					id = b.newGuard(e, pruned)
-					single[e.entries[0]] = id
-				}
-			case len(e.entries) > 0 || e.broken:
-				key := fmt.Sprint(e.entries, e.broken)
-				if e.broken {
-					key += b.n.text(e.to)
-				}
-				var ok bool
-				id, ok = guardOf[key]
-				if !ok {
-					id = b.newGuard(e, pruned)
-					guardOf[key] = id
-				}
-			}
+			id := b.guardOf(e, pruned)
 			risky += len(b.n.guards[id].verdicts)
 			if risky > maxNetworkRisks {
 				return &graph.LimitError{What: "risks on all edges", Max: maxNetworkRisks}
@@ -106,6 +85,38 @@ func (b *builder) connect() error {
 		}
 	}
 	return nil
+}
+
+// guardKey is what a guard is made of.
+type guardKey struct {
+	entries int // how many
+	first   entryRef
+	others  string // the entries after the first, as text: there rarely are any
+	broken  int32  // the target whose metadata are invalid, -1 for none
+}
+
+// guardOf returns the guard of an edge. Edges that the same entries name share it, and
+// all without any have the first one.
+func (b *builder) guardOf(e *newEdge, pruned [][]prunedEntry) int32 {
+	if len(e.entries) == 0 && !e.broken {
+		return 0
+	}
+	key := guardKey{entries: len(e.entries), broken: -1}
+	if len(e.entries) > 0 {
+		key.first = e.entries[0]
+	}
+	if len(e.entries) > 1 {
+		key.others = fmt.Sprint(e.entries[1:])
+	}
+	if e.broken {
+		key.broken = e.to
+	}
+	id, ok := b.guards[key]
+	if !ok {
+		id = b.newGuard(e, pruned)
+		b.guards[key] = id
+	}
+	return id
 }
 
 // localToUnion maps each channel's nodes to those of the union.

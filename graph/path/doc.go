@@ -5,9 +5,9 @@
 // which edges and versions a path may use. [Network.ShortestPath] takes the fewest
 // hops, [Network.SafestPath] the fewest risks, [Network.Paths] gives alternatives,
 // [Network.Latest] and [Network.Reachable] say how far a cluster can go. Of paths
-// that are equally good the one with the greater versions wins, compared hop by hop. Each hop names the
-// channel to be in. [Network.ControlPlaneOnly] plans the way from one even minor to
-// the next with paused worker pools.
+// that are equally good the one with the greater versions wins, compared hop by hop.
+// Each hop names the channel to be in. [Network.ControlPlaneOnly] plans the way from
+// one minor with extended update support to the next, with paused worker pools.
 //
 // [Network.Explain] answers why a release can or cannot be updated to another;
 // [Network.Picture] draws. [Mirror] plans what a mirror has to hold.

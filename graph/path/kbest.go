@@ -8,7 +8,7 @@ import (
 
 // Paths finds the k best paths without loops, the best first, by an order: by
 // [Safest] unless another is given. There may be fewer. Errors are those of
-// [Network.ShortestPath]; k below 1 finds none. It costs about k times a search
+// [Network.ShortestPath], or report an order that does not exist; k below 1 finds none. It costs about k times a search
 // where the edges that the policy allows form no cycle, and times the number of
 // nodes on a path where they do.
 func (n *Network) Paths(from, to string, k int, order Order, p Policy) ([]*Path, error) {

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"fmt"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -45,6 +46,11 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 	end, errTo := n.find(to)
 	if err := bounded.Errors(errFrom, errTo); err != nil {
 		return nil, 0, err
+	}
+	switch order {
+	case "", Safest, Shortest:
+	default:
+		return nil, 0, fmt.Errorf("order %q is neither Safest nor Shortest", string(order))
 	}
 	r, err := n.compile(p)
 	if err != nil {

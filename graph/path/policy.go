@@ -23,8 +23,8 @@ type Edges string
 // What a path may use.
 const (
 	// Recommended: unconditional edges, and conditional ones that are
-	// recommended.
-	Recommended Edges = ""
+	// recommended. The zero value is the same.
+	Recommended Edges = "Recommended"
 	// AcceptRisks: in addition those of whose risks all that apply, or may
 	// apply, are listed. An edge without risks is not among them.
 	AcceptRisks Edges = "AcceptRisks"
@@ -62,7 +62,7 @@ type rules struct {
 func (n *Network) compile(p Policy) (*rules, error) {
 	r := &rules{n: n, pass: make([]bool, len(n.guards))}
 	switch p.Edges {
-	case Recommended, AcceptRisks, AvoidRisks, AnyEdge:
+	case "", Recommended, AcceptRisks, AvoidRisks, AnyEdge:
 	default:
 		return nil, fmt.Errorf("policy: edges %q are none of Recommended, AcceptRisks, AvoidRisks, Any", string(p.Edges))
 	}

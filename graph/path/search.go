@@ -15,8 +15,8 @@ type Order string
 // compared hop by hop from the start.
 const (
 	// Safest: fewest edges that are not recommended, fewest unknown ones,
-	// fewest hops.
-	Safest Order = ""
+	// fewest hops. The zero value is the same.
+	Safest Order = "Safest"
 	// Shortest: fewest hops, fewest edges that are not recommended, fewest
 	// unknown ones.
 	Shortest Order = "Shortest"

@@ -210,7 +210,11 @@ func (p *Path) Text() string {
 func (c *ControlPlaneOnlyPlan) String() string {
 	var b strings.Builder
 	versions := c.Path.Versions()
-	fmt.Fprintf(&b, "Control-plane-only update %s -> %s over %s\n", versions[0], versions[len(versions)-1], strings.Join(c.Intermediate, ", "))
+	fmt.Fprintf(&b, "Control-plane-only update %s -> %s", versions[0], versions[len(versions)-1])
+	if len(c.Intermediate) > 0 {
+		fmt.Fprintf(&b, " over %s", strings.Join(c.Intermediate, ", "))
+	}
+	b.WriteString("\n")
 	for _, channel := range c.Channels {
 		fmt.Fprintf(&b, "  channel %s: offered now: %t, holds the plan: %t\n", channel.Name, channel.Offered, channel.Holds)
 	}

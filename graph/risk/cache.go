@@ -21,7 +21,7 @@ var ErrThrottled = errors.New("evaluation is throttled")
 
 // ThrottledError reports that a query has to wait for its turn.
 type ThrottledError struct {
-	// Until is when to ask again.
+	// Until is the end of the wait. A request at that very moment still waits.
 	Until time.Time
 	// taken reports that the turn went to another query.
 	taken bool

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // cluster is what OCM knows about the cluster.
@@ -30,6 +31,10 @@ func (c *connection) cluster(ctx context.Context) (*cluster, error) {
 	}
 	if w.ID == "" {
 		return nil, withOperation(operation, ErrNoClusterID)
+	}
+	if w.ExternalID != "" && !strings.EqualFold(w.ExternalID, c.externalID) {
+		err := fmt.Errorf("%w: %w: the answer is about external_id '%s'", ErrNoClusterID, ErrClusterNotFound, c.secrets.Echo(w.ExternalID))
+		return nil, withOperation(operation, err)
 	}
 	w.ID = c.secrets.Echo(w.ID)
 	id, err := segment(w.ID)

@@ -20,8 +20,8 @@ var (
 	// ErrNoClusterID: the look-up was answered, but not with one cluster that
 	// has an ID.
 	ErrNoClusterID = errors.New("OCM did not return a valid cluster ID: pull-secret may be invalid OR cluster's owner is disabled/banned in OCM")
-	// ErrClusterNotFound: not exactly one cluster has the external ID; comes
-	// with ErrNoClusterID.
+	// ErrClusterNotFound: not exactly one cluster has the external ID, or the answer is
+	// about another; comes with ErrNoClusterID.
 	ErrClusterNotFound = errors.New("cluster id not found")
 	// ErrRetrievingPolicies: the list of policies could not be read in full.
 	ErrRetrievingPolicies = errors.New("could not retrieve provider upgrade policies")

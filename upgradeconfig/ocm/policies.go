@@ -64,7 +64,7 @@ func (p *Provider) pages(ctx context.Context, c *connection, cl *cluster) ([]pol
 	if p.hosted(cl) {
 		kind = kindHostedPolicies
 	}
-	r := pageReader{max: p.o.MaxPolicies, total: -1, ids: map[string]bool{}}
+	r := pageReader{clusterID: cl.id, max: p.o.MaxPolicies, total: -1, ids: map[string]bool{}}
 	for page := 1; r.total < 0 || r.read < r.total; page++ {
 		list := wireList{want: kind}
 		query := url.Values{"page": {strconv.Itoa(page)}, "size": {strconv.Itoa(pageSize)}}
@@ -81,6 +81,7 @@ func (p *Provider) pages(ctx context.Context, c *connection, cl *cluster) ([]pol
 
 // pageReader puts pages together, and sees that they are of one list.
 type pageReader struct {
+	clusterID   string // whose policies they are
 	max         int
 	total, read int64 // total is -1 before the first page
 	ids         map[string]bool
@@ -103,6 +104,9 @@ func (r *pageReader) add(c *connection, page int, list wireList) error {
 		if err != nil {
 			return fmt.Errorf("item %d of page %d: %w", i, page, err)
 		}
+		if w.ClusterID != "" && w.ClusterID != r.clusterID {
+			return fmt.Errorf("item %d of page %d: policy %q is of cluster %q", i, page, w.ID, w.ClusterID)
+		}
 		if w.ID != "" && r.ids[w.ID] {
 			return fmt.Errorf("%w: policy %q is listed twice", errChanged, w.ID)
 		}
@@ -122,7 +126,7 @@ func (c *connection) item(raw json.RawMessage) (wirePolicy, error) {
 	if err := decode(raw, &w); err != nil {
 		return w, fmt.Errorf("malformed policy: %w", c.secrets.Error(err))
 	}
-	for _, s := range []*string{&w.ID, &w.Version} {
+	for _, s := range []*string{&w.ID, &w.ClusterID, &w.Version} {
 		*s = c.secrets.Echo(*s)
 	}
 	return w, nil

@@ -305,7 +305,8 @@ func TestClusterLookup(t *testing.T) {
 		{"none", `{"kind":"ClusterList","page":1,"size":0,"total":0,"items":[]}`, []error{ocm.ErrNoClusterID, ocm.ErrClusterNotFound}, "OCM did not return a valid cluster ID: pull-secret may be invalid OR cluster's owner is disabled/banned in OCM: cluster id not found"},
 		{"two", `{"total":2,"items":[{"id":"a"}]}`, []error{ocm.ErrNoClusterID, ocm.ErrClusterNotFound}, "cluster id not found"},
 		{"no items", `{"total":1,"items":[]}`, []error{ocm.ErrNoClusterID}, "the answer counts 1 cluster and has 0"},
-		{"no id", `{"total":1,"items":[{"external_id":"x"}]}`, []error{ocm.ErrNoClusterID}, ""},
+		{"another", `{"total":1,"items":[{"id":"a","external_id":"x"}]}`, []error{ocm.ErrNoClusterID, ocm.ErrClusterNotFound}, "the answer is about external_id 'x'"},
+		{"no id", `{"total":1,"items":[{"external_id":"` + strings.ToUpper(uuid) + `"}]}`, []error{ocm.ErrNoClusterID}, ""},
 		{"empty id", `{"total":1,"items":[{"id":""}]}`, []error{ocm.ErrNoClusterID}, ""},
 		{"null", `{"total":1,"items":[null]}`, []error{ocm.ErrNoClusterID}, ""},
 		{"id leads elsewhere", `{"total":1,"items":[{"id":".."}]}`, []error{ocm.ErrNoClusterID}, ""},
@@ -424,6 +425,7 @@ func TestMalformedPolicies(t *testing.T) {
 		{"id a number", `{"id":8}`, false, 0},
 		{"version a number", `{"id":"p-8","version":4.17}`, false, 0},
 		{"key twice", `{"id":"p-8","id":"p-9"}`, false, 0},
+		{"of another cluster", `{"id":"p-8","cluster_id":"b","version":"4.17.5","next_run":"2031-01-01T00:00:00Z"}`, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(p7)

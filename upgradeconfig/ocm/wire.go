@@ -98,9 +98,10 @@ func (l *wireList) check() error {
 }
 
 type wireCluster struct {
-	Kind    string `json:"kind"`
-	ID      string `json:"id"`
-	Version struct {
+	Kind       string `json:"kind"`
+	ID         string `json:"id"`
+	ExternalID string `json:"external_id"`
+	Version    struct {
 		ChannelGroup string `json:"channel_group"`
 	} `json:"version"`
 	DrainGracePeriod json.RawMessage `json:"node_drain_grace_period"`
@@ -122,6 +123,7 @@ func (*wirePeriod) check() error { return nil }
 type wirePolicy struct {
 	Kind                string          `json:"kind"`
 	ID                  string          `json:"id"`
+	ClusterID           string          `json:"cluster_id"`
 	ScheduleType        string          `json:"schedule_type"` // manual or automatic
 	UpgradeType         string          `json:"upgrade_type"`
 	Version             string          `json:"version"`

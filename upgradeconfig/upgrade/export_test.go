@@ -37,6 +37,4 @@ var (
 	Commenced        = hasCommenced
 	PrecedingVersion = precedingVersion
 	Request          = request
-	Describe         = describe
-	Summary          = summary
 )

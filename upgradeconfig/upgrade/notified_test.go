@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -215,7 +216,14 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-func TestDescribe(t *testing.T) {
+func TestNewNotification(t *testing.T) {
+	headlines := map[upgradeconfig.State]string{
+		"StateControlPlaneStartedSL":  "Cluster is starting with control and worker plane upgrade",
+		"StateControlPlaneFinishedSL": "Cluster has finished control plane upgrade",
+		"StateWorkerPlaneFinishedSL":  "Cluster has finished with worker plane upgrade",
+		"StateHealthCheckSL":          "Cluster has encountered healthcheck failure during upgrade",
+		"StatePreHealthCheckSL":       "Cluster has encountered pre-upgrade healthcheck failure",
+	}
 	const end = " This is an informational notification and no action is required by you"
 	const again = " Automated upgrades will be retried on their next scheduling cycle. If you have manually scheduled an upgrade instead, it must now be rescheduled"
 	for _, tt := range []struct {
@@ -245,36 +253,25 @@ func TestDescribe(t *testing.T) {
 		{"StatePreHealthCheckSL", nil, "Cluster upgrade to version V has been scheduled for more than 2 hours, cluster pre-upgrade health check has identified the following points which may impact the upgrade process: A, B. Please take actions to review and fix the issues before the upgrade begins to have seamless upgrade experience"},
 		{"StatePending", nil, ""},
 	} {
-		e := upgradeconfig.HistoryEntry{Conditions: []upgradeconfig.Condition{{Type: "ExternalDependenciesAvailable", Status: "True"}}}
+		e := upgradeconfig.HistoryEntry{Version: "V", Conditions: []upgradeconfig.Condition{{Type: "ExternalDependenciesAvailable", Status: "True"}}}
 		if len(tt.undone) > 0 {
 			e.Conditions = nil
 		}
 		for _, u := range tt.undone {
 			e.Conditions = append(e.Conditions, upgradeconfig.Condition{Type: u, Status: "False", Message: "message of " + string(u)})
 		}
-		got := upgrade.Describe(tt.state, "V", e, []string{"A", "B"})
-		checktest.Equal(t, tt.want, got, "%s %v", tt.state, tt.undone)
-		// The only way to tell the two apart that OCM calls delayed.
-		if tt.state != "StateDelayed" && strings.Contains(got, "retry") || tt.state == "StateDelayed" && !strings.Contains(got, "retry") {
-			t.Errorf("%s: %s", tt.state, got)
+		spec := specA
+		spec.Desired.Version = "V"
+		c := object(spec, upgradeconfig.Status{History: []upgradeconfig.HistoryEntry{e}})
+		n := upgrade.NewNotification(tt.state, c, []string{"A", "B"})
+		want := upgradeconfig.Notification{State: tt.state, Config: c, Version: "V", Description: tt.want, Summary: headlines[tt.state]}
+		if strings.Contains(string(tt.state), "HealthCheck") {
+			want.References = []string{upgrade.HealthReference}
 		}
-	}
-}
-
-func TestNewNotification(t *testing.T) {
-	c := object(specA, upgradeconfig.Status{})
-	for state, want := range map[upgradeconfig.State]string{
-		"StateStarted":                "",
-		"StateControlPlaneStartedSL":  "Cluster is starting with control and worker plane upgrade",
-		"StateControlPlaneFinishedSL": "Cluster has finished control plane upgrade",
-		"StateWorkerPlaneFinishedSL":  "Cluster has finished with worker plane upgrade",
-		"StateHealthCheckSL":          "Cluster has encountered healthcheck failure during upgrade",
-		"StatePreHealthCheckSL":       "Cluster has encountered pre-upgrade healthcheck failure",
-	} {
-		n := upgrade.NewNotification(state, c, nil)
-		health := strings.Contains(string(state), "HealthCheck")
-		if n.Summary != want || n.Version != "4.20.3" || n.Config != c || health != (len(n.References) == 1) {
-			t.Errorf("%s: %+v", state, n)
+		checktest.SameIn(t, fmt.Sprintf("%s %v", tt.state, tt.undone), want, n)
+		// The only way to tell the two apart that OCM calls delayed.
+		if (tt.state == "StateDelayed") != strings.Contains(n.Description, "retry") {
+			t.Errorf("%s: %s", tt.state, n.Description)
 		}
 	}
 }

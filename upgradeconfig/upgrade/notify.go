@@ -16,40 +16,45 @@ const (
 // to.
 const healthReference = "https://access.redhat.com/solutions/7081505"
 
-// describe returns the text that users see about a state of the upgrade to a
-// version. Those of StateDelayed and StateFailed name the step that is not done:
-// the first condition of e with status False, FailedUpgrade aside. Those about
-// health checks list what was found. States that are never sent have no text.
+// words returns what users see about a state of the upgrade to a version: the text,
+// and the headline of a service log. The texts of StateDelayed and StateFailed name the
+// step that is not done: the first condition of e with status False, FailedUpgrade
+// aside. Those about health checks list what was found. States that are never sent have
+// no text.
 //
 // OCM has one state for delayed and skipped. The word "retry" distinguishes them:
 // only the texts of StateDelayed have it.
-func describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
-	upgrade := "Cluster upgrade to version " + version
+func words(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) (text, headline string) {
+	upgrade, failing := "Cluster upgrade to version "+version, strings.Join(found, ", ")
 	switch s {
 	case upgradeconfig.StateStarted:
-		return "Cluster is currently being upgraded to version " + version
+		return "Cluster is currently being upgraded to version " + version, ""
 	case upgradeconfig.StateCompleted:
-		return "Cluster has been successfully upgraded to version " + version
+		return "Cluster has been successfully upgraded to version " + version, ""
 	case upgradeconfig.StateScaleSkipped:
-		return upgrade + " has skipped Scale-Up additional Worker Node step for compute capacity reservation." + noActionByYou
+		return upgrade + " has skipped Scale-Up additional Worker Node step for compute capacity reservation." + noActionByYou, ""
 	case upgradeconfig.StateSkipped:
-		return upgrade + " has experienced an issue during capacity reservation efforts. This could be caused by cloud service provider quota limitations or temporary connectivity issues to/from the new worker node. The upgrade will continue without extra compute." + noActionByYou
+		return upgrade + " has experienced an issue during capacity reservation efforts. This could be caused by cloud service provider quota limitations or temporary connectivity issues to/from the new worker node. The upgrade will continue without extra compute." + noActionByYou, ""
 	case upgradeconfig.StateDelayed:
-		return upgrade + delay(e)
+		return upgrade + delay(e), ""
 	case upgradeconfig.StateFailed:
-		return failure(upgrade, e)
+		return failure(upgrade, e), ""
 	case upgradeconfig.StateControlPlaneStartedSL:
-		return upgrade + " is starting with control and worker plane upgrade." + noAction
+		const starts = " is starting with control and worker plane upgrade"
+		return upgrade + starts + "." + noAction, "Cluster" + starts
 	case upgradeconfig.StateControlPlaneFinishedSL:
-		return upgrade + " has finished control plane upgrade." + noAction
+		const finished = " has finished control plane upgrade"
+		return upgrade + finished + "." + noAction, "Cluster" + finished
 	case upgradeconfig.StateWorkerPlaneFinishedSL:
-		return upgrade + " has finished worker plane upgrade." + noAction + "."
+		return upgrade + " has finished worker plane upgrade." + noAction + ".", "Cluster has finished with worker plane upgrade"
 	case upgradeconfig.StateHealthCheckSL:
-		return upgrade + " may experience a delay as following healthcheck(s): " + strings.Join(found, ", ") + " are failing for the cluster which could impact the upgrade's operation."
+		return upgrade + " may experience a delay as following healthcheck(s): " + failing + " are failing for the cluster which could impact the upgrade's operation.",
+			"Cluster has encountered healthcheck failure during upgrade"
 	case upgradeconfig.StatePreHealthCheckSL:
-		return upgrade + " has been scheduled for more than 2 hours, cluster pre-upgrade health check has identified the following points which may impact the upgrade process: " + strings.Join(found, ", ") + ". Please take actions to review and fix the issues before the upgrade begins to have seamless upgrade experience"
+		return upgrade + " has been scheduled for more than 2 hours, cluster pre-upgrade health check has identified the following points which may impact the upgrade process: " + failing + ". Please take actions to review and fix the issues before the upgrade begins to have seamless upgrade experience",
+			"Cluster has encountered pre-upgrade healthcheck failure"
 	}
-	return ""
+	return "", ""
 }
 
 func delay(e upgradeconfig.HistoryEntry) string {
@@ -94,23 +99,6 @@ func undone(e upgradeconfig.HistoryEntry) upgradeconfig.Condition {
 	return upgradeconfig.Condition{}
 }
 
-// summary returns the headline of a service log, and empty for other states.
-func summary(s upgradeconfig.State) string {
-	switch s {
-	case upgradeconfig.StateControlPlaneStartedSL:
-		return "Cluster is starting with control and worker plane upgrade"
-	case upgradeconfig.StateControlPlaneFinishedSL:
-		return "Cluster has finished control plane upgrade"
-	case upgradeconfig.StateWorkerPlaneFinishedSL:
-		return "Cluster has finished with worker plane upgrade"
-	case upgradeconfig.StateHealthCheckSL:
-		return "Cluster has encountered healthcheck failure during upgrade"
-	case upgradeconfig.StatePreHealthCheckSL:
-		return "Cluster has encountered pre-upgrade healthcheck failure"
-	}
-	return ""
-}
-
 // NewNotification returns the notification of a state of the upgrade that c
 // asks for. found is what a health check found. Without an UpgradeConfig the
 // notification has only a state, and a [upgradeconfig.Notifier] ignores it.
@@ -120,7 +108,8 @@ func NewNotification(s upgradeconfig.State, c *upgradeconfig.UpgradeConfig, foun
 	}
 	version := c.Spec.Desired.Version
 	e, _ := c.Status.Entry(version)
-	n := upgradeconfig.Notification{State: s, Config: c, Version: version, Description: describe(s, version, e, found), Summary: summary(s)}
+	n := upgradeconfig.Notification{State: s, Config: c, Version: version}
+	n.Description, n.Summary = words(s, version, e, found)
 	if s == upgradeconfig.StateHealthCheckSL || s == upgradeconfig.StatePreHealthCheckSL {
 		n.References = []string{healthReference}
 	}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
@@ -44,7 +43,7 @@ func RiskNeeds() []string { return []string{"policy AcceptRisks|AvoidRisks"} }
 // Policy returns which updates a path may use.
 func (f *Flags) Policy() path.Policy {
 	p := f.policy
-	p.Edges = path.Edges(strings.TrimPrefix(f.edges, "Recommended")) // empty stands for it
+	p.Edges = path.Edges(f.edges)
 	return p
 }
 
