@@ -34,6 +34,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,6 +78,9 @@ func command() program.Command {
 			f.Var(&o.timeout, "timeout", "`duration` after which to give up")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if err := o.validDigest(); err != nil {
+				return program.Usagef("-digest: %w", err)
+			}
 			within, cancel := context.WithTimeout(ctx, time.Duration(o.timeout))
 			defer cancel()
 			verify := o.openPGP
@@ -85,6 +89,9 @@ func command() program.Command {
 			}
 			err := verify(within, stdout, stderr)
 			if e := new(signature.Error); ctx.Err() == nil && errors.As(err, &e) {
+				if len(e.Attempts) == 0 { // no store was asked: the name of the image is not one
+					return program.Usagef("-digest: %w", err)
+				}
 				fmt.Fprintf(program.TerminalOf(stderr).Wrap(stderr), "verify: %s", e.Text())
 				if slices.ContainsFunc(e.Attempts, isFault) {
 					return program.ErrUnknown
@@ -96,17 +103,31 @@ func command() program.Command {
 	}
 }
 
+// digest is that of the image; empty for an image that is named by tag.
+func (o *options) digest() string {
+	if strings.Contains(o.image, "/") || strings.Contains(o.image, "@") {
+		return signature.Digest(o.image)
+	}
+	return o.image
+}
+
+// validDigest returns what is wrong with -digest, apart from the name of the image.
+func (o *options) validDigest() error {
+	if o.digest() == "" {
+		return signature.ErrNoDigest
+	}
+	return signature.ValidateDigestStrict(o.digest())
+}
+
 // isFault reports whether a signature may be there that could not be retrieved.
 func isFault(a signature.Attempt) bool {
-	return a.Keyring == "" && !errors.Is(a.Err, signature.ErrNotFound)
+	_, other := errors.AsType[*sigstore.OtherError](a.Err)
+	return a.Keyring == "" && !other && !errors.Is(a.Err, signature.ErrNotFound)
 }
 
 // openPGP verifies by keyrings.
 func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
-	digest := signature.Digest(o.image)
-	if digest == "" && !strings.Contains(o.image, "/") {
-		digest = o.image
-	}
+	digest := o.digest()
 	var rings []*signature.Keyring
 	for _, name := range o.keyrings {
 		ring, err := signature.ReadKeyring(name)
@@ -168,22 +189,47 @@ func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
 		return fmt.Errorf("-key: %s: %w", o.key, err)
 	}
 	image := o.image
-	if !strings.Contains(image, "/") {
+	if image == o.digest() {
 		image = productRepository + "@" + image
 	}
-	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
-	var last error
+	var sources serial
 	for _, place := range o.stores {
 		source, err := sigstore.OpenSource(place, sigstore.Limits{})
 		if err != nil {
 			return fmt.Errorf("-store: %w", err)
 		}
-		result, err := policy.Verify(ctx, image, source)
-		if err == nil {
-			fmt.Fprint(stdout, result.Text())
-			return nil
-		}
-		last = err
+		sources = append(sources, source)
 	}
-	return last
+	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
+	result, err := policy.Verify(ctx, image, sources)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, result.Text())
+	return nil
+}
+
+// serial is the signatures of several sources, one source after the other.
+type serial []sigstore.Source
+
+// Attachments implements [sigstore.Source].
+func (s serial) Attachments(ctx context.Context, digest string) iter.Seq2[sigstore.Attachment, error] {
+	return func(yield func(sigstore.Attachment, error) bool) {
+		for _, source := range s {
+			for a, err := range source.Attachments(ctx, digest) {
+				if !yield(a, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// String implements [sigstore.Source].
+func (s serial) String() string {
+	names := make([]string, len(s))
+	for i, source := range s {
+		names[i] = source.String()
+	}
+	return strings.Join(names, ", ")
 }

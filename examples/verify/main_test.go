@@ -87,8 +87,6 @@ func TestOpenPGP(t *testing.T) {
 
 	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
 	checktest.Has(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
-	_, errs = verify(t, 1, "-digest", "quay.io/a/b:tag", "-store", dir, "-keyring", ring)
-	checktest.Has(t, errs, "release images that are not accessed via digest cannot be verified")
 
 	second, _ := publish(t)
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", ring, "-keyring", second)
@@ -164,5 +162,20 @@ func TestUnreadable(t *testing.T) {
 		{Args: given + " -store ftp://x", Code: 3, Stderr: "scheme http, https or file"},
 		{Args: given + " -store http://127.0.0.1:1", Code: 3, Stderr: "connection refused"},
 		{Args: given + " -store " + t.TempDir(), Code: 1, Stderr: "no more signatures to check"},
+	})
+	key, file := ed25519.NewKeyFromSeed(make([]byte, 32)), filepath.Join(t.TempDir(), "key.pem")
+	write(t, file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))}))
+	cut, empty := layout(t, key, reference), layout(t, key, "quay.io/other/repository:1")
+	checktest.OK(t, os.RemoveAll(filepath.Join(cut, "blobs")))
+	given = " -keyring " + ring + " -store " + t.TempDir()
+	cosign := " -key " + file + " -store " + empty
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-digest foo" + given, Code: 2, Stderr: `-digest: the provided release image digest has an invalid format: "foo"`},
+		{Args: "-digest sha256:abc" + given, Code: 2, Stderr: "does not have 64 lower-case hexadecimal digits"},
+		{Args: "-digest quay.io/a/b:tag" + given, Code: 2, Stderr: "release images that are not accessed via digest cannot be verified"},
+		{Args: "-digest quay.io/a/b:tag" + cosign, Code: 2, Stderr: "release images that are not accessed via digest cannot be verified"},
+		{Args: "-digest quay.io/A/b@" + digest + cosign, Code: 2, Stderr: `image "quay.io/A/b@`},
+		{Args: "-digest " + other + " -key " + file + " -store " + cut + "," + empty, Code: 1, Stderr: "no signature exists"},
+		{Args: "-digest " + digest + " -key " + file + " -store " + cut + "," + empty, Code: 3, Stderr: "unable to read"},
 	})
 }
