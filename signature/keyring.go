@@ -326,8 +326,9 @@ var (
 	armorEnd   = []byte("-----END ")
 )
 
-// armorBlocks decodes all armored blocks of data. Text around the blocks is
-// ignored, on the line of an end mark, too. No block gives io.EOF.
+// armorBlocks decodes all armored blocks of data. Text around the blocks is ignored, on
+// the line of an end mark, too, unless a block begins there: that is what remains of two
+// files of which the first lacks its last line end. No block gives io.EOF.
 func armorBlocks(data []byte) ([][]byte, error) {
 	var blocks [][]byte
 	start := -1
@@ -343,7 +344,13 @@ func armorBlocks(data []byte) ([][]byte, error) {
 				return nil, fmt.Errorf("armor block %d has no end", len(blocks)+1)
 			}
 			start = pos
-		case bytes.HasPrefix(line, armorEnd) && start >= 0:
+		case bytes.HasPrefix(line, armorEnd):
+			if start < 0 {
+				return nil, fmt.Errorf("armor block %d has no beginning", len(blocks)+1)
+			}
+			if next := bytes.Index(data[pos:end], armorBegin); next >= 0 {
+				end = pos + next
+			}
 			raw, err := dearmor(data[start:end])
 			if err != nil {
 				return nil, fmt.Errorf("armor block %d: %w", len(blocks)+1, err)
