@@ -12,8 +12,9 @@ import (
 // OpenStore opens a store by its place: a URL with scheme http or https, or a
 // directory, with or without file:// before it. A directory is laid out as [FileStore]
 // says, or is what oc adm release mirror or oc-mirror has written: signatures are read
-// from config/signature-*.json or working-dir/signatures there. A directory that is not there and
-// another scheme are errors, and so is what [NewHTTPStore] refuses.
+// from signature-*.json, config/signature-*.json or working-dir/signatures there. A
+// directory that is not there and another scheme are errors, and so is what
+// [NewHTTPStore] refuses.
 func OpenStore(place string, o HTTPOptions) (Store, error) {
 	scheme, dir, ok := strings.Cut(place, "://")
 	switch scheme = strings.ToLower(scheme); {

@@ -118,6 +118,7 @@ func TestConfigMap(t *testing.T) {
 			&cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest))(t)
 		checktest.Has(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
+	verify(t, 0, "-digest", digest, "-store", target, "-keyring", ring)
 	// Nothing is written for what does not verify.
 	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap", "-")
 	checktest.Equal(t, "", out, "out")
