@@ -15,6 +15,7 @@ import (
 	"text/template/parse"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // templateData is what the files of manifests/ can refer to, and all of it.
@@ -81,7 +82,7 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 	if err := c.list(t.Root, 1); err != nil {
 		return nil, nil, err
 	}
-	out := &limitedBuffer{ctx: ctx, limit: r.limits.FileSize}
+	out := &limitedBuffer{ctx: ctx, size: r.limits.fileSize()}
 	out.Grow(len(source) + 1024)
 	err = t.Execute(out, r.data)
 	switch cause := (*LimitError)(nil); {
@@ -110,10 +111,8 @@ type cost struct {
 }
 
 func (c *cost) check() error {
-	if most := c.renderer.limits.TemplateSteps; c.steps > most {
-		return &LimitError{Limit: "TemplateSteps", Max: int64(most), What: "steps of a template"}
-	}
-	return nil
+	most := limit.Limit{Max: int64(c.renderer.limits.TemplateSteps), Name: "TemplateSteps", What: "steps of a template"}
+	return most.Check(int64(c.steps))
 }
 
 // list counts the nodes of a list, each of which is executed so many times.
@@ -197,13 +196,14 @@ func (c *cost) refuse(node parse.Node, what, why string) error {
 // functions are the functions of text/template that make texts, within a bound for each
 // template on what they make. The rest make none.
 func (r *renderer) functions() template.FuncMap {
-	left := r.limits.TemplateText
+	most := limit.Limit{Max: r.limits.TemplateText, Name: "TemplateText", What: "bytes of text made by the functions of a template"}
+	made := int64(0)
 	text := func(size int64, f func() string) (string, error) { // which makes about size bytes
-		if size > left {
-			return "", &LimitError{Limit: "TemplateText", Max: r.limits.TemplateText, What: "bytes of text made by the functions of a template"}
+		if err := most.Check(made + min(size, math.MaxInt64-made)); err != nil {
+			return "", err
 		}
 		s := f()
-		left -= int64(len(s))
+		made += int64(len(s))
 		return s, nil
 	}
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
@@ -268,16 +268,16 @@ func formattedSize(format string, args int64) int64 {
 // context has ended.
 type limitedBuffer struct {
 	bytes.Buffer
-	ctx   context.Context
-	limit int64
+	ctx  context.Context
+	size limit.Limit
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if int64(b.Len())+int64(len(p)) > b.limit {
-		return 0, fileSizeError(b.limit)
+	if err := b.size.Check(int64(b.Len()) + int64(len(p))); err != nil {
+		return 0, err
 	}
 	return b.Buffer.Write(p)
 }
