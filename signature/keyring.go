@@ -13,6 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // maxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
@@ -159,8 +160,7 @@ func collect(data []byte) (*collection, error) {
 // final reports whether an error says all there is to say, whichever way the
 // value is read.
 func final(err error) bool {
-	_, limit := errors.AsType[*limitError](err)
-	return limit || errors.Is(err, errPrivateKey)
+	return errors.As(err, new(*limit.LimitError)) || errors.Is(err, errPrivateKey)
 }
 
 // keyring makes the keyring of a collection whose signatures have been weighed.
@@ -355,10 +355,10 @@ func armorBlocks(data []byte) ([][]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("armor block %d: %w", len(blocks)+1, err)
 			}
-			if len(blocks) == maxBlocks {
-				return nil, &limitError{"armored blocks", maxBlocks}
-			}
 			blocks = append(blocks, raw)
+			if err := armorLimit.Check(int64(len(blocks))); err != nil {
+				return nil, err
+			}
 			start = -1
 		}
 		pos = end

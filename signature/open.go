@@ -3,6 +3,7 @@ package signature
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,10 +41,15 @@ func OpenStore(place string, o HTTPOptions) (Store, error) {
 	return &FileStore{FS: os.DirFS(dir), Name: dir}, nil
 }
 
-// ReadKeyring reads a keyring from a file and names it like the file. Errors are
-// those of reading, and of [ParseKeyring] with the file's path.
+// ReadKeyring reads a keyring from a file, or a pipe, and names it like the file. Errors
+// are those of reading, and of [ParseKeyring] with the file's path.
 func ReadKeyring(file string) (*Keyring, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyring+1))
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,9 @@ import (
 
 func main() { program.Main(command()) }
 
+// maxKey is how many bytes of a file with a key are read, more than a key may have.
+const maxKey = 1 << 20
+
 // productRepository is where releases are published.
 const productRepository = "quay.io/openshift-release-dev/ocp-release"
 
@@ -180,7 +183,12 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 
 // cosign verifies by a public key. The stores are asked one after the other.
 func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
-	text, err := os.ReadFile(o.key)
+	f, err := os.Open(o.key)
+	if err != nil {
+		return fmt.Errorf("-key: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxKey))
 	if err != nil {
 		return fmt.Errorf("-key: %w", err)
 	}
