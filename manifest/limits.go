@@ -64,10 +64,12 @@ func (l Limits) complete() Limits {
 // LimitError reports which of the [Limits] was passed, in its field Limit.
 type LimitError = limit.LimitError
 
+const totalSizeWhat = "bytes in all manifest files and the JSON of their objects"
+
 // budget returns what the files of a payload may take together.
 func (l Limits) budget() limit.Budget {
 	return limit.Budget{
-		Bytes:   limit.Limit{Max: l.TotalSize, Name: "TotalSize", What: "bytes in all manifest files and the JSON of their objects"},
+		Bytes:   limit.Limit{Max: l.TotalSize, Name: "TotalSize", What: totalSizeWhat},
 		Values:  limit.Limit{Max: int64(l.Values), Name: "Values", What: "values in all manifests"},
 		Entries: limit.Limit{Max: int64(l.Documents), Name: "Documents", What: "documents in all manifest files"},
 		Depth:   limit.Limit{Max: int64(l.Depth), Name: "Depth", What: "levels of maps and lists"},

@@ -196,7 +196,8 @@ func (c *cost) refuse(node parse.Node, what, why string) error {
 // functions are the functions of text/template that make texts, within a bound for each
 // template on what they make. The rest make none.
 func (r *renderer) functions() template.FuncMap {
-	most := limit.Limit{Max: r.limits.TemplateText, Name: "TemplateText", What: "bytes of text made by the functions of a template"}
+	most := limit.Limit{Max: r.limits.TemplateText, Name: "TemplateText"}
+	most.What = "bytes of text made by the functions of a template"
 	made := int64(0)
 	text := func(size int64, f func() string) (string, error) { // which makes about size bytes
 		if err := most.Check(made + min(size, math.MaxInt64-made)); err != nil {

@@ -86,7 +86,9 @@ func TestOpenPGP(t *testing.T) {
 	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
 
 	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
-	checktest.Has(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
+	place := "file://" + filepath.Join(dir, strings.Replace(other, ":", "=", 1), "signature-1")
+	checktest.Equal(t, "verify: unable to verify "+other+" against keyrings: verifier-public-key-test: no signature found\n"+
+		"  unable to retrieve signature from "+place+": no more signatures to check\n", errs, "errs")
 
 	second, _ := publish(t)
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", ring, "-keyring", second)
