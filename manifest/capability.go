@@ -124,46 +124,35 @@ func (c Capabilities) Status() configv1.ClusterVersionCapabilitiesStatus {
 // new release moves it into a capability that is disabled.
 //
 // Gates and capabilities of f are the present configuration; its other inputs do
-// not count, and each payload's major version is its own. Unknown capabilities are
-// allowed. For each manifest of update that would be excluded, whatever the check,
-// and each included one of current with the same identity, the capabilities that
-// the former needs beyond the latter's are added. The result may name capabilities
-// that this library does not know. A nil payload leaves the implicit capabilities
-// as they are; without Capabilities in f the result is nil. The cost grows with the
-// sum of both payloads.
+// not count, and the major version is the current payload's. Of each resource that
+// a manifest of current manages, the capabilities are added that a manifest of update
+// needs and that are not enabled, whatever else excludes that manifest. They include
+// none that the resource needs now, since those are enabled. The result may name
+// capabilities that this library does not know. A nil payload leaves the implicit
+// capabilities as they are; without Capabilities in f the result is nil. The cost grows
+// with the sum of both payloads.
 func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if f.Capabilities == nil {
 		return nil
 	}
-	caps := f.Capabilities
-	implicit := caps.Implicit.Clone()
+	implicit := f.Capabilities.Implicit.Clone()
 	if current == nil || update == nil {
 		return sets.List(implicit)
 	}
-	loadOf := func(p *Payload) *LoadFilter { return &LoadFilter{Gates: f.Gates, MajorVersion: p.majorVersion()} }
-	pass := &Filter{Capabilities: caps, AllowUnknownCapabilities: true}
-	// Of each resource that is managed now, the capabilities that all its
-	// manifests need: what the update needs beyond those, it needs beyond one.
-	managed := make(map[Identity]sets.Set[string], len(current.Manifests))
-	load := loadOf(current)
+	load := &LoadFilter{Gates: f.Gates, MajorVersion: current.majorVersion()}
+	pass := &Filter{Capabilities: f.Capabilities, AllowUnknownCapabilities: true}
+	managed := sets.New[Identity]()
 	for _, m := range current.Manifests {
-		if !judge(m, load, pass).Included {
-			continue
+		if judge(m, load, pass).Included {
+			managed.Insert(m.Identity())
 		}
-		id, needs := m.Identity(), sets.New(requiredCapabilities(m.Annotations())...)
-		if others, ok := managed[id]; ok {
-			needs = others.Intersection(needs)
-		}
-		managed[id] = needs
 	}
-	load = loadOf(update)
-	for _, u := range update.Manifests {
-		has, ok := managed[u.Identity()]
-		if !ok || judge(u, load, pass).Included {
+	for _, m := range update.Manifests {
+		if !managed.Has(m.Identity()) {
 			continue
 		}
-		for _, name := range requiredCapabilities(u.Annotations()) {
-			if !has.Has(name) && !caps.Enabled.Has(name) {
+		for _, name := range requiredCapabilities(m.Annotations()) {
+			if !f.Capabilities.Enabled.Has(name) {
 				implicit.Insert(name)
 			}
 		}

@@ -78,45 +78,60 @@ func TestResolveCapabilities(t *testing.T) {
 }
 
 func TestImplicitlyEnabled(t *testing.T) {
+	// m is a definition, which may name major versions.
 	m := func(name, annotations string) *manifest.Manifest {
-		list := checktest.Get(manifest.Parse("f",
-			[]byte("apiVersion: g/v1\nkind: K\nmetadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{}))(t)
-		return list[0]
-	}
-	crd := func(annotations string) *manifest.Manifest {
-		list := checktest.Get(manifest.Parse("f",
-			[]byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crd, annotations: {"+annotations+"}}"), manifest.Limits{}))(t)
+		list := checktest.Get(manifest.Parse("f", []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"+
+			"metadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{}))(t)
 		return list[0]
 	}
 	p := func(version string, manifests ...*manifest.Manifest) *manifest.Payload {
 		return &manifest.Payload{Release: configv1.Release{Version: version}, Manifests: manifests}
 	}
-	needs := func(caps string) string { return "capability.openshift.io/name: " + caps }
-	enabled := &manifest.Capabilities{Known: sets.New("Here", "Away", "Old"), Enabled: sets.New("Here", "Old"), Implicit: sets.New("Old")}
-	tests := []struct {
+	needs := func(caps string) string { return "capability.openshift.io/name: " + caps + ", " }
+	gate := func(names string) string { return "release.openshift.io/feature-gate: '" + names + "', " }
+	major := func(versions string) string { return "release.openshift.io/major-version: '" + versions + "', " }
+	off := sets.New[string]()
+	for _, tt := range []struct {
 		name            string
 		current, update *manifest.Payload
-		caps            *manifest.Capabilities
-		want            []string
+		gates           sets.Set[string]
+		want            string
 	}{
-		{"moved into a disabled one", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away+Here+New"))), enabled, []string{"Away", "New", "Old"}},
-		{"new resource", p("4.1.0", m("b", "")), p("4.2.0", m("a", needs("Away"))), enabled, []string{"Old"}},
-		{"not managed now", p("4.1.0", m("a", needs("Away"))), p("4.2.0", m("a", needs("Away+New"))), enabled, []string{"Old"}},
-		{"still included", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here"))), enabled, []string{"Old"}},
-		{"unknown and enabled is included", p("4.1.0", m("a", needs("Old"))), p("4.2.0", m("a", needs("New"))), enabled, []string{"New", "Old"}},
-		{"excluded by a gate", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here+Away")+", release.openshift.io/feature-gate: G")), enabled, []string{"Away", "Old"}},
-		{"excluded by its own major version", p("4.1.0", crd("release.openshift.io/major-version: '4'")), p("5.0.0", crd(needs("Away")+", release.openshift.io/major-version: '4'")), enabled, []string{"Away", "Old"}},
-		{"nothing enabled before", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away"))), &manifest.Capabilities{}, []string{"Away"}},
-		{"no payload yet", nil, p("4.2.0", m("a", needs("Away"))), enabled, []string{"Old"}},
-	}
-	for _, tt := range tests {
+		{"moved into a disabled one", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away+Here+New"))), off, "Away New Old"},
+		{"new resource", p("4.1.0", m("b", "")), p("4.2.0", m("a", needs("Away"))), off, "Old"},
+		{"not managed now", p("4.1.0", m("a", needs("Away"))), p("4.2.0", m("a", needs("Away+New"))), off, "Old"},
+		{"still included", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here"))), off, "Old"},
+		{"unknown and enabled is included", p("4.1.0", m("a", needs("Also"))), p("4.2.0", m("a", needs("New"))), off, "New Old"},
+		{"no payload yet", nil, p("4.2.0", m("a", needs("Away"))), off, "Old"},
+		// Of several manifests of one resource, what the update needs beyond any of them.
+		{"doubles", p("4.1.0", m("a", needs("Old+Here")), m("a", needs("Also+Here")), m("a", needs("Off"))),
+			p("4.2.0", m("a", needs("X+Old+Here")), m("a", needs("Y+Off"))), off, "Off Old X Y"},
+
+		// What a gate excludes takes part though its capabilities are enabled, and what
+		// it excludes now does not.
+		{"excluded by a gate", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here+Away")+gate("G"))), off, "Away Old"},
+		{"excluded by a gate now", p("4.1.0", m("a", gate("Off")+needs("Here"))), p("4.2.0", m("a", needs("Away"))), sets.New("On"), "Old"},
+		{"included by a gate now", p("4.1.0", m("a", gate("On")+needs("Here"))), p("4.2.0", m("a", needs("Away"))), sets.New("On"), "Away Old"},
+		{"gates unset", p("4.1.0", m("a", gate("Off")+needs("Here"))), p("4.2.0", m("a", needs("Away"))), nil, "Away Old"},
+
+		// Each payload's filter is its own major version.
+		{"included in both", p("4.20.0", m("a", major("4"))), p("5.0.0", m("a", major("5")+needs("New"))), off, "New Old"},
+		{"excluded now", p("4.20.0", m("a", major("5"))), p("5.0.0", m("a", major("5")+needs("New"))), off, "Old"},
+		{"by the major version of the other", p("5.0.0", m("a", major("4"))), p("4.20.0", m("a", major("5")+needs("New"))), off, "Old"},
+		{"excluded by its own major version", p("4.1.0", m("a", major("4"))), p("5.0.0", m("a", needs("Away")+major("4"))), off, "Away Old"},
+		{"excluded by it alone", p("4.20.0", m("a", major("4"))), p("5.0.0", m("a", major("-5")+needs("Here+Also"))), off, "Old"},
+		{"no version", p("", m("a", major("5"))), p("", m("a", major("-5")+needs("New"))), off, "New Old"},
+	} {
 		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{
-			Capabilities: tt.caps, Gates: sets.New[string](),
+			Capabilities: &manifest.Capabilities{Known: sets.New("Here", "Away", "Old"), Enabled: sets.New("Here", "Also", "Old"), Implicit: sets.New("Old")},
+			Gates:        tt.gates,
 			// Overrides do not count.
-			Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Name: "a", Unmanaged: true}},
+			Overrides: []configv1.ComponentOverride{{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "a", Unmanaged: true}},
 		})
-		checktest.SameIn(t, tt.name, tt.want, got)
+		checktest.SameIn(t, tt.name, strings.Fields(tt.want), got)
 	}
+	nothing := manifest.Filter{Capabilities: &manifest.Capabilities{}} // was enabled before
+	checktest.Same(t, []string{"Away"}, manifest.ImplicitlyEnabled(p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away"))), nothing))
 }
 
 // TestImplicitOfRealPayloads: an update from 4.17.30 to 4.18.15 enables nothing
@@ -126,71 +141,6 @@ func TestImplicitOfRealPayloads(t *testing.T) {
 		caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: baseline}, nil, nil)
 		got := manifest.ImplicitlyEnabled(realPayload(t, "payload-4.17.30"), realPayload(t, "payload-4.18.15"), manifest.Filter{Capabilities: &caps})
 		checktest.Equal(t, 0, len(got), "%s: implicit: %v", baseline, got)
-	}
-}
-
-// TestImplicitlyEnabledOfDoubles: of several manifests of one resource, what
-// the update needs beyond any of them is enabled.
-func TestImplicitlyEnabledOfDoubles(t *testing.T) {
-	needs := func(names string) *manifest.Manifest {
-		return annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: names})
-	}
-	caps := &manifest.Capabilities{Enabled: sets.New("On", "A", "B")}
-	current := &manifest.Payload{Manifests: []*manifest.Manifest{needs("A+On"), needs("B+On"), needs("Off")}}
-	update := &manifest.Payload{Manifests: []*manifest.Manifest{needs("X+A+On"), needs("Y+Off")}}
-	checktest.Same(t, []string{"Off", "X", "Y"},
-		manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps}))
-}
-
-// TestImplicitlyEnabledByMajorVersion: each payload's filter is its own major version.
-func TestImplicitlyEnabledByMajorVersion(t *testing.T) {
-	crd := func(major, capability string) []*manifest.Manifest {
-		return []*manifest.Manifest{annotated(t, "apiextensions.k8s.io/CustomResourceDefinition", map[string]string{
-			manifest.AnnotationMajorVersion: major, manifest.AnnotationCapability: capability})}
-	}
-	caps := &manifest.Capabilities{Enabled: sets.New("On", "Also")}
-	for _, tt := range []struct {
-		name                   string
-		current, update        string // versions of the payloads
-		currently, needs, asks string // major versions of the manifests; the update's capabilities
-		want                   []string
-	}{
-		{"included in both", "4.20.0", "5.0.0", "4", "5", "On+New", []string{"New"}},
-		{"excluded now", "4.20.0", "5.0.0", "5", "5", "On+New", []string{}},
-		{"by the major version of the other", "5.0.0", "4.20.0", "4", "5", "On+New", []string{}},
-		{"excluded from the update for another cause", "4.20.0", "5.0.0", "4", "-5", "On+New", []string{"New"}},
-		{"excluded from the update for another cause alone", "4.20.0", "5.0.0", "4", "-5", "On+Also", []string{}},
-		{"no version", "", "", "5", "-5", "On+New", []string{"New"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			payload := func(version, major, capability string) *manifest.Payload {
-				return &manifest.Payload{Release: configv1.Release{Version: version}, Manifests: crd(major, capability)}
-			}
-			got := manifest.ImplicitlyEnabled(payload(tt.current, tt.currently, "On"), payload(tt.update, tt.needs, tt.asks), manifest.Filter{Capabilities: caps})
-			checktest.Same(t, tt.want, got)
-		})
-	}
-}
-
-// TestImplicitlyEnabledByGates: what a gate excludes takes part though its
-// capabilities are enabled, and what it excludes now does not.
-func TestImplicitlyEnabledByGates(t *testing.T) {
-	m := func(gates, capabilities string) *manifest.Payload {
-		return &manifest.Payload{Release: configv1.Release{Version: "4.20.0"}, Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{
-			manifest.AnnotationFeatureGate: gates, manifest.AnnotationCapability: capabilities})}}
-	}
-	for _, tt := range []struct {
-		name            string
-		current, update *manifest.Payload
-		gates           sets.Set[string]
-		want            []string
-	}{
-		{"excluded now", m("Off", "Enabled"), m("", "Away"), sets.New("On"), []string{}},
-		{"included now", m("On", "Enabled"), m("", "Away"), sets.New("On"), []string{"Away"}},
-		{"gates unset", m("Off", "Enabled"), m("", "Away"), nil, []string{"Away"}},
-	} {
-		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{Capabilities: &manifest.Capabilities{Enabled: sets.New("Enabled")}, Gates: tt.gates})
-		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 

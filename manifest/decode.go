@@ -33,8 +33,8 @@ func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
 		return nil, err
 	}
 	limits = limits.complete()
-	if int64(len(data)) > limits.FileSize {
-		return nil, &Error{File: name, Err: fileSizeError(limits.FileSize)}
+	if err := limits.fileSize().Check(int64(len(data))); err != nil {
+		return nil, &Error{File: name, Err: err}
 	}
 	d := newDecoder(limits)
 	manifests, doc, err := d.file(context.Background(), name, data)
@@ -47,6 +47,7 @@ func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
 // decoder reads files one after another. It is not safe for concurrent use.
 type decoder struct {
 	limits Limits
+	budget limit.Budget // of the limits
 	fast   yamljson.Decoder
 	buf    []byte            // for the contents of files
 	kept   map[string]string // texts of manifests: see keep
@@ -56,11 +57,12 @@ type decoder struct {
 	name      string
 	manifests []*Manifest
 	seen      map[Identity]bool
-	used      usage
+	used      limit.Usage
 }
 
 func newDecoder(limits Limits) *decoder {
-	return &decoder{limits: limits, kept: make(map[string]string), fast: yamljson.Decoder{MaxDepth: limits.Depth}}
+	fast := yamljson.Decoder{MaxDepth: limits.Depth}
+	return &decoder{limits: limits, budget: limits.budget(), kept: make(map[string]string), fast: fast}
 }
 
 // file reads the objects of a file, whose contents it does not keep. On an
@@ -69,8 +71,8 @@ func newDecoder(limits Limits) *decoder {
 func (d *decoder) file(ctx context.Context, name string, data []byte) (manifests []*Manifest, doc int, err error) {
 	d.ctx, d.name, d.manifests = ctx, name, nil
 	d.seen = make(map[Identity]bool)
-	d.used = usage{size: int64(len(data))}
-	err = d.used.check(&d.limits)
+	d.used = limit.Usage{Bytes: int64(len(data))}
+	err = d.budget.Check(d.used)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -141,9 +143,9 @@ func (d *decoder) decodeSlowly(document string, jsonErr error) error {
 	if left := d.valuesLeft(); len(document) > left && yamljson.MayBegin(document) > left {
 		return d.tooManyValues()
 	}
-	size, err := measure(document, d.limits.ExpandedSize-d.used.expanded)
-	d.used.expanded += size.expanded()
-	if over := d.used.check(&d.limits); over != nil {
+	size, err := measure(document, d.limits.ExpandedSize-d.used.Aliases)
+	d.used.Aliases += size.expanded()
+	if over := d.budget.Check(d.used); over != nil {
 		return d.fault(over)
 	}
 	if errors.As(err, new(*LimitError)) {
@@ -159,12 +161,12 @@ func (d *decoder) decodeSlowly(document string, jsonErr error) error {
 	return d.addObject(&o)
 }
 
-func (d *decoder) valuesLeft() int { return d.limits.Values - int(d.used.values) }
+func (d *decoder) valuesLeft() int { return d.limits.Values - int(d.used.Values) }
 
 // tooManyValues notes that a document has more values than are left.
 func (d *decoder) tooManyValues() error {
-	d.used.values = int64(d.limits.Values) + 1
-	return d.fault(d.used.check(&d.limits))
+	d.used.Values = int64(d.limits.Values) + 1
+	return d.fault(d.budget.Check(d.used))
 }
 
 const separator = "---"
@@ -314,21 +316,19 @@ func (d *decoder) addObject(o *object) error {
 		return nil
 	}
 	values, depth := limit.Shape(o.raw)
-	if depth > int64(d.limits.Depth) {
-		return d.fault(depthError(d.limits.Depth))
+	if err := d.budget.Depth.Check(depth); err != nil {
+		return d.fault(err)
 	}
 	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, int(values))
 }
 
 // add takes up an object.
 func (d *decoder) add(m *Manifest, values int) error {
-	if len(d.manifests) == d.limits.DocumentsPerFile {
-		return &LimitError{Limit: "DocumentsPerFile", Max: int64(d.limits.DocumentsPerFile), What: "documents in the file"}
+	if err := d.limits.documentsPerFile().Check(int64(len(d.manifests) + 1)); err != nil {
+		return err
 	}
-	d.used.documents++
-	d.used.size += int64(len(m.Raw))
-	d.used.values += int64(values)
-	if err := d.used.check(&d.limits); err != nil {
+	d.used.Add(limit.Usage{Entries: 1, Bytes: int64(len(m.Raw)), Values: int64(values)})
+	if err := d.budget.Check(d.used); err != nil {
 		return d.fault(err)
 	}
 	if d.seen[m.meta.id] {

@@ -23,13 +23,14 @@ const maxImagesDepth = 100
 // that names the images of a release. Tags that are not a Docker image are
 // ignored.
 func decodeImages(data []byte, version string, limits Limits) (map[string]string, error) {
+	budget := limits.budget()
 	if !json.Valid(data) {
-		if yamljson.MayBegin(data) > limits.Values {
-			return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
+		if err := budget.Values.Check(int64(yamljson.MayBegin(data))); err != nil {
+			return nil, fmt.Errorf("unmarshal image-references: %w", err)
 		}
 		size, err := measure(string(data), limits.ExpandedSize)
-		if size.expanded() > limits.ExpandedSize {
-			err = expandedError(limits.ExpandedSize)
+		if over := budget.Aliases.Check(size.expanded()); over != nil {
+			err = over
 		}
 		if err != nil {
 			return nil, fmt.Errorf("unmarshal image-references: %w", err)
@@ -40,9 +41,11 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 		}
 		data = converted
 	}
-	if values, depth := limit.Shape(data); values > int64(limits.Values) {
-		return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
-	} else if depth > maxImagesDepth {
+	values, depth := limit.Shape(data)
+	if err := budget.Values.Check(values); err != nil {
+		return nil, fmt.Errorf("unmarshal image-references: %w", err)
+	}
+	if depth > maxImagesDepth {
 		return nil, fmt.Errorf("unmarshal image-references: nested more than %d levels deep", maxImagesDepth)
 	}
 	gvk, err := serializer.DefaultMetaFactory.Interpret(data)

@@ -37,8 +37,8 @@ type Limits struct {
 	// ExpandedSize is the largest size in bytes to which aliases may expand
 	// the documents that have some, all files together; 0: 16 MiB.
 	ExpandedSize int64
-	// TemplateSteps is what a template may cost: a step for each byte between
-	// braces, each node executed, and each image where a range starts; 0: 100,000.
+	// TemplateSteps is what a template may cost: a step for every four bytes of its
+	// file, and for each time that a node of it may be executed; 0: 100,000.
 	TemplateSteps int
 	// TemplateText is how many bytes of text the functions of a template
 	// (print, printf, html, ...) may make; 0: 64 KiB.
@@ -64,58 +64,33 @@ func (l Limits) complete() Limits {
 // LimitError reports which of the [Limits] was passed, in its field Limit.
 type LimitError = limit.LimitError
 
-func fileSizeError(limit int64) error {
-	return &LimitError{Limit: "FileSize", Max: limit, What: "bytes in the file"}
+const totalSizeWhat = "bytes in all manifest files and the JSON of their objects"
+
+// budget returns what the files of a payload may take together.
+func (l Limits) budget() limit.Budget {
+	return limit.Budget{
+		Bytes:   limit.Limit{Max: l.TotalSize, Name: "TotalSize", What: totalSizeWhat},
+		Values:  limit.Limit{Max: int64(l.Values), Name: "Values", What: "values in all manifests"},
+		Entries: limit.Limit{Max: int64(l.Documents), Name: "Documents", What: "documents in all manifest files"},
+		Depth:   limit.Limit{Max: int64(l.Depth), Name: "Depth", What: "levels of maps and lists"},
+		Aliases: limit.Limit{Max: l.ExpandedSize, Name: "ExpandedSize", What: "bytes after the expansion of aliases"},
+	}
 }
 
-func valuesError(limit int) error {
-	return &LimitError{Limit: "Values", Max: int64(limit), What: "values in all manifests"}
+func (l Limits) files() limit.Limit {
+	return limit.Limit{Max: int64(l.Files), Name: "Files", What: "manifest files"}
+}
+
+func (l Limits) fileSize() limit.Limit {
+	return limit.Limit{Max: l.FileSize, Name: "FileSize", What: "bytes in the file"}
+}
+
+func (l Limits) documentsPerFile() limit.Limit {
+	return limit.Limit{Max: int64(l.DocumentsPerFile), Name: "DocumentsPerFile", What: "documents in the file"}
 }
 
 // heapError is about a document that would make too much, whatever the limits.
 func heapError() error { return &LimitError{Max: limit.Heap, What: "bytes of memory for a document"} }
-
-func expandedError(limit int64) error {
-	return &LimitError{Limit: "ExpandedSize", Max: limit, What: "bytes after the expansion of aliases"}
-}
-
-func filesError(limit int) error {
-	return &LimitError{Limit: "Files", Max: int64(limit), What: "manifest files"}
-}
-
-func depthError(limit int) error {
-	return &LimitError{Limit: "Depth", Max: int64(limit), What: "levels of maps and lists"}
-}
-
-// usage is what a file, or several, take of the limits of a payload.
-type usage struct {
-	documents int64
-	size      int64 // of the file as decoded, and of the JSON of its objects
-	values    int64
-	expanded  int64 // size of documents that have aliases
-}
-
-func (u *usage) add(other usage) {
-	u.documents += other.documents
-	u.size += other.size
-	u.values += other.values
-	u.expanded += other.expanded
-}
-
-// check returns the first limit of a payload that is passed.
-func (u usage) check(l *Limits) error {
-	switch {
-	case u.size > l.TotalSize:
-		return &LimitError{Limit: "TotalSize", Max: l.TotalSize, What: "bytes in all manifest files and the JSON of their objects"}
-	case u.documents > int64(l.Documents):
-		return &LimitError{Limit: "Documents", Max: int64(l.Documents), What: "documents in all manifest files"}
-	case u.values > int64(l.Values):
-		return valuesError(l.Values)
-	case u.expanded > l.ExpandedSize:
-		return expandedError(l.ExpandedSize)
-	}
-	return nil
-}
 
 // contextError returns why a context has ended, with its cause.
 func contextError(ctx context.Context) error {

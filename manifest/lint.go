@@ -14,8 +14,8 @@ import (
 type Finding struct {
 	// Rule is the name of the rule: see [LintRules].
 	Rule string `json:"rule"`
-	// Severity is Error, if something is not applied, or not as it is meant;
-	// Warning, if it is applied late, or not always as it is meant; else Info.
+	// Severity is Error, if something is not applied, or not as it is meant, or
+	// Warning, if it is applied late, or not always as it is meant.
 	Severity string `json:"severity"`
 	// File is the base name of the file, or the path within the payload where
 	// no object of it was read.

@@ -152,11 +152,6 @@ func TestLint(t *testing.T) {
 			want:  []string{"0000_100_c_x.yaml: runlevel 100 has 3 digits, most have 2"},
 			near:  map[string]string{"release-manifests/0000_100_c_x.yaml": configMap1("c", "", "")},
 		}, {
-			rule:  "namespace-missing",
-			files: map[string]string{"a_x": inNamespace("ns"), "a_y": kind("v1", "ConfigMap", "c", "ns", "", "")},
-			want:  []string{"0000_50_a_x.yaml: nothing makes the namespace ns (2 objects)"},
-			near:  map[string]string{"a_x": namespace, "a_y": inNamespace("ns"), "b_x": kind("v1", "ConfigMap", "c", "kube-system", "", "")},
-		}, {
 			rule:  "namespace-order",
 			files: map[string]string{"a_x": inNamespace("ns"), "a_y": namespace, "b_x": kind("v1", "ConfigMap", "c", "ns", "", "")},
 			want:  []string{"0000_50_a_x.yaml: is applied before 0000_50_a_y.yaml", "0000_50_b_x.yaml: may be applied before 0000_50_a_y.yaml, with which it has no order"},
@@ -367,9 +362,6 @@ func TestLintOfRealPayloads(t *testing.T) {
 			// Placeholders that the sources have in place of images: four of the cloud
 			// credential operator, one of the CSI snapshot controller's.
 			"image": 5,
-			// The namespaces of the API servers, controllers and schedulers, which
-			// their operators make.
-			"namespace-missing": 8,
 			// Two ConfigMaps of the version operator before the namespaces of runlevel
 			// 10; five objects of control-plane-machine-set-operator beside machine-api's
 			// namespace; four of the network operator in 50, its namespace in 70; three
@@ -382,20 +374,18 @@ func TestLintOfRealPayloads(t *testing.T) {
 			"crd-missing": 9,
 			// As in 4.17.30, with one more PrometheusRule, and six of those eight, whose
 			// definitions stand beside them as components of their own.
-			"crd-order":         22,
-			"image":             5,
-			"namespace-missing": 8,
-			"namespace-order":   14,
+			"crd-order":       22,
+			"image":           5,
+			"namespace-order": 14,
 		}},
 		{"payload-4.18.15", "TechPreviewNoUpgrade", map[string]int{
 			"crd-missing": 9,
 			"crd-order":   22,
 			// The namespace openshift-insights, of which the privileged variant is a
 			// preview, and the other one does not exclude itself then.
-			"duplicate":         1,
-			"image":             5,
-			"namespace-missing": 8,
-			"namespace-order":   14,
+			"duplicate":       1,
+			"image":           5,
+			"namespace-order": 14,
 		}},
 	}
 	for _, tt := range tests {
@@ -421,7 +411,7 @@ func BenchmarkLint(b *testing.B) {
 	p := realPayload(b, "payload-4.18.15")
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(manifest.Lint(p, manifest.Filter{})) != 58 {
+		if len(manifest.Lint(p, manifest.Filter{})) != 50 {
 			b.Fatal("other findings")
 		}
 	}

@@ -25,9 +25,6 @@ var servedGroups = sets.New(
 	"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io", "packages.operators.coreos.com",
 )
 
-// everywhere are the namespaces that every cluster has.
-var everywhere = sets.New("default", "kube-node-lease", "kube-public", "kube-system", "openshift")
-
 // definitions are the applied CustomResourceDefinitions by what they define.
 func (l *linter) definitions() map[schema.GroupKind][]*Manifest {
 	out := make(map[schema.GroupKind][]*Manifest)
@@ -98,39 +95,14 @@ func (l *linter) checkDefinitionOrder() {
 	}
 }
 
-// namespaces are the applied Namespaces by name.
-func (l *linter) namespaces() map[string][]*Manifest {
-	out := make(map[string][]*Manifest)
+func (l *linter) checkNamespaceOrder() {
+	made := make(map[string][]*Manifest)
 	for _, m := range l.applied {
 		if m.GVK().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 			name := m.Identity().Name
-			out[name] = append(out[name], m)
+			made[name] = append(made[name], m)
 		}
 	}
-	return out
-}
-
-func (l *linter) checkNamespaces() {
-	made := l.namespaces()
-	objects := make(map[string][]*Manifest)
-	var missing []string
-	for _, m := range l.applied {
-		name := m.Identity().Namespace
-		if name == "" || everywhere.Has(name) || len(made[name]) > 0 {
-			continue
-		}
-		if len(objects[name]) == 0 {
-			missing = append(missing, name)
-		}
-		objects[name] = append(objects[name], m)
-	}
-	for _, name := range missing {
-		l.report(objects[name][0], "nothing makes the namespace %s (%s)", name, text.Plural(len(objects[name]), "object"))
-	}
-}
-
-func (l *linter) checkNamespaceOrder() {
-	made := l.namespaces()
 	places := l.places()
 	for _, m := range l.applied {
 		if name := m.Identity().Namespace; name != "" {

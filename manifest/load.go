@@ -112,7 +112,7 @@ func load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 
 // loadRelease reads what the payload says about itself and its images.
 func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
-	data, err := readFile(ctx, fsys, metadataFile, nil, o.Limits.FileSize)
+	data, err := readFile(ctx, fsys, metadataFile, nil, o.Limits.fileSize())
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, erro
 	if err != nil {
 		return nil, short(err)
 	}
-	data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize)
+	data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.fileSize())
 	if err != nil {
 		return nil, err
 	}

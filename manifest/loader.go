@@ -10,10 +10,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"golang.org/x/sync/errgroup"
@@ -27,7 +27,7 @@ type file struct {
 	verdicts  []Verdict // one for each manifest
 	warnings  []Warning
 	fault     *Error
-	used      usage
+	used      limit.Usage
 }
 
 func (f *file) path() string { return f.dir + "/" + f.name }
@@ -63,15 +63,16 @@ type loader struct {
 	filter   LoadFilter
 	renderer *renderer
 	faults   []*Error
-
-	mu   sync.Mutex
-	used usage // by the files that were read
-	full bool  // passes a limit: no further file is begun
+	// meter counts what the files take that have been read. Each is read to its end even
+	// if they pass a limit, so that which one passes it does not depend on timing; but no
+	// further file is begun.
+	meter limit.Meter
 }
 
 // newLoader returns a loader, o.Limits being complete.
 func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
 	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter}
+	l.meter.Budget = o.Limits.budget()
 	if l.workers == 0 {
 		l.workers = runtime.GOMAXPROCS(0)
 	}
@@ -90,8 +91,8 @@ func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
 // error is the context's, or that a file system ended its goroutine; faults of
 // files are collected.
 func (l *loader) load(ctx context.Context, files []*file) error {
-	if len(files) > l.limits.Files {
-		l.faults = []*Error{{Err: filesError(l.limits.Files)}}
+	if err := l.limits.files().Check(int64(len(files))); err != nil {
+		l.faults = []*Error{{Err: err}}
 		return nil
 	}
 	var group errgroup.Group
@@ -102,10 +103,10 @@ func (l *loader) load(ctx context.Context, files []*file) error {
 			d := newDecoder(l.limits)
 			err := panics.Isolate(func() error {
 				for {
-					if l.isFull() {
+					if l.meter.Spend(limit.Usage{}) != nil {
 						return nil
 					}
-					i := int(next.Add(1)) - 1 // a file that is taken is read: see use
+					i := int(next.Add(1)) - 1 // a file that is taken is read
 					if i >= len(files) {
 						return nil
 					}
@@ -128,31 +129,14 @@ func (l *loader) load(ctx context.Context, files []*file) error {
 	return nil
 }
 
-func (l *loader) isFull() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.full
-}
-
-// use counts what a file takes of the payload's limits. Each file is read to
-// its end even if the files so far pass a limit, so that which one passes it
-// does not depend on timing.
-func (l *loader) use(u usage) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.used.add(u)
-	l.full = l.used.check(&l.limits) != nil
-}
-
 // collect puts together the result of the files. A limit of the payload that they
 // pass is its only fault, and reports which file was one too much.
 func (l *loader) collect(files []*file) {
-	var used usage
+	passing := limit.Meter{Budget: l.meter.Budget}
 	for _, f := range files {
-		used.add(f.used)
-		if err := used.check(&l.limits); err != nil {
+		if err := passing.Spend(f.used); err != nil {
 			place := &Error{File: f.path()}
-			if limit := (*LimitError)(nil); f.fault != nil && errors.As(f.fault, &limit) {
+			if f.fault != nil && errors.As(f.fault, new(*LimitError)) {
 				place.Document = f.fault.Document
 			}
 			l.faults = []*Error{{Err: fmt.Errorf("%s: %w", place.Position(), err)}}
@@ -194,15 +178,15 @@ func (l *loader) read(ctx context.Context, d *decoder, f *file) error {
 	if err != nil {
 		f.fault = &Error{File: f.path(), Document: document, Err: short(err)}
 	}
-	l.use(f.used)
+	_ = l.meter.Spend(f.used) // whether it is passed is asked before the next file
 	return nil
 }
 
 // readInto reads one file into f. On an error, document is the place of the
 // object that caused it, 0 if none did.
 func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document int, err error) {
-	data, err := readFile(ctx, l.fsys, f.path(), d.buf, l.limits.FileSize)
-	f.used.size = int64(len(data)) // what cannot be used counts
+	data, err := readFile(ctx, l.fsys, f.path(), d.buf, l.limits.fileSize())
+	f.used.Bytes = int64(len(data)) // what cannot be used counts
 	if err != nil {
 		return 0, err
 	}
@@ -213,10 +197,10 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 			return 0, err
 		}
 	}
-	read := f.used.size
+	read := f.used.Bytes
 	manifests, document, err := d.file(ctx, f.name, data)
 	f.used = d.used
-	f.used.size += max(read-int64(len(data)), 0) // the larger of source and result counts
+	f.used.Bytes += max(read-int64(len(data)), 0) // the larger of source and result counts
 	if err != nil {
 		return document, fmt.Errorf("parse %s: %w", f.name, err)
 	}
@@ -247,12 +231,11 @@ const noValue = "<no value>"
 // one that is an error.
 func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, error) {
 	data, missing, err := l.renderer.render(ctx, f.dir, f.name, source)
-	limit, refused := (*LimitError)(nil), (*TemplateError)(nil)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, errors.As(err, &refused):
+	case ctx.Err() != nil, errors.As(err, new(*TemplateError)):
 		return nil, err
-	case errors.As(err, &limit):
+	case errors.As(err, new(*LimitError)):
 		return nil, fmt.Errorf("%s: %w", f.path(), err)
 	default:
 		f.warnings = append(f.warnings, newWarning(lintTemplate, f.path(), 0, "skipped, not a template that this version understands: "+err.Error()))
@@ -271,17 +254,17 @@ func newWarning(rule, file string, document int, message string) Warning {
 	return Warning{Rule: rule, File: file, Document: document, Message: bounded.Text(message, maxWarningText)}
 }
 
-// readFile reads a file of at most limit bytes, into buf if that is large
+// readFile reads a file of at most some bytes, into buf if that is large
 // enough. With an error it returns what was read until then.
-func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) (data []byte, err error) {
+func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, size limit.Limit) (data []byte, err error) {
 	err = panics.Catch(func() error {
-		data, err = readAll(ctx, fsys, name, buf, limit)
+		data, err = readAll(ctx, fsys, name, buf, size)
 		return err
 	})
 	return data, namePanic(name, err)
 }
 
-func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
+func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, size limit.Limit) ([]byte, error) {
 	f, err := regular.Open(fsys, name)
 	if err != nil {
 		return nil, err
@@ -291,16 +274,16 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
+	if err := size.Check(info.Size()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	data := slices.Grow(buf[:0], int(info.Size())+1) // so that the end shows without growing
 	r := contextReader{ctx: ctx, r: f}
 	for {
 		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
-		if int64(len(data)) > limit {
-			return data, fmt.Errorf("%s: %w", name, fileSizeError(limit))
+		if err := size.Check(int64(len(data))); err != nil {
+			return data, fmt.Errorf("%s: %w", name, err)
 		}
 		if err == io.EOF { // as io.Reader documents it
 			return data, nil

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"text/template"
 	"text/template/parse"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // templateData is what the files of manifests/ can refer to, and all of it.
@@ -43,18 +46,15 @@ func (e *TemplateError) Error() string {
 
 // renderer executes the templates of a payload.
 type renderer struct {
-	data   templateData
-	limits Limits
-
+	data       templateData
+	limits     Limits
 	imageBytes int64 // of all keys and values of Images
-	longest    int   // text that a template can refer to
 }
 
 func newRenderer(data templateData, limits Limits) *renderer {
-	r := &renderer{data: data, limits: limits, longest: max(len(data.ReleaseImage), len(data.ClusterProfile))}
+	r := &renderer{data: data, limits: limits}
 	for name, image := range data.Images {
 		r.imageBytes += int64(len(name) + len(image) + 2)
-		r.longest = max(r.longest, len(name), len(image))
 	}
 	return r
 }
@@ -67,23 +67,24 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 	if !bytes.Contains(source, []byte("{{")) {
 		return source, nil, nil
 	}
-	e := &execution{renderer: r, ctx: ctx, file: dir + "/" + name}
-	if err := e.step(actionBytes(source)); err != nil {
+	c := cost{renderer: r, file: dir + "/" + name, steps: len(source) / bytesPerStep}
+	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
-	t, err := template.New(name).Funcs(e.functions()).Parse(string(source))
+	t, err := template.New(name).Funcs(r.functions()).Parse(string(source))
 	if err != nil {
 		return nil, nil, err
 	}
-	if t.Tree != nil {
-		e.defined = func(name string) bool { return t.Lookup(name) != nil }
-		if err := e.admit(t.Tree); err != nil {
-			return nil, nil, err
-		}
+	if t.Tree == nil { // only comments or definitions
+		return nil, nil, t.Execute(io.Discard, r.data)
 	}
-	out := &limitedBuffer{limit: r.limits.FileSize}
+	c.tree, c.defined = t.Tree, t.Lookup
+	if err := c.list(t.Root, 1); err != nil {
+		return nil, nil, err
+	}
+	out := &limitedBuffer{ctx: ctx, size: r.limits.fileSize()}
 	out.Grow(len(source) + 1024)
-	err = t.Funcs(template.FuncMap{stepName: e.stepFunction}).Execute(out, r.data)
+	err = t.Execute(out, r.data)
 	switch cause := (*LimitError)(nil); {
 	case ctx.Err() != nil:
 		return nil, nil, contextError(ctx)
@@ -92,160 +93,82 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 	case err != nil:
 		return nil, nil, err
 	}
-	if t.Tree != nil {
-		missing = r.missingImages(t.Tree.Root)
-	}
-	return out.Bytes(), missing, nil
+	return out.Bytes(), r.missingImages(t.Root), nil
 }
 
-// actionBytes returns how many bytes of a template are within actions, which
-// bounds what parsing them costs.
-func actionBytes(source []byte) int {
-	n := 0
-	for {
-		start := bytes.Index(source, []byte("{{"))
-		if start < 0 {
-			return n
-		}
-		source = source[start:]
-		end := actionEnd(source)
-		n += end
-		source = source[end:]
-	}
-}
+// bytesPerStep is how many bytes of a template's file are a step, so that parsing it has
+// a bound.
+const bytesPerStep = 4
 
-// actionEnd returns where the action ends that s starts with, as text/template sees
-// it: not at braces within a quoted text or a comment.
-func actionEnd(s []byte) int {
-	i := len("{{")
-	if trim := s[i:]; len(trim) > 1 && trim[0] == '-' && isBlank(trim[1]) {
-		i += 2
-	}
-	if bytes.HasPrefix(s[i:], []byte("/*")) {
-		end := bytes.Index(s[i:], []byte("*/"))
-		if end < 0 {
-			return len(s)
-		}
-		i += end + 2
-	}
-	for ; i < len(s); i++ {
-		switch c := s[i]; c {
-		case '}':
-			if i+1 < len(s) && s[i+1] == '}' {
-				return i + 2
-			}
-		case '"', '\'', '`':
-			for i++; i < len(s) && s[i] != c; i++ {
-				if s[i] == '\\' && c != '`' {
-					i++
-				}
-			}
-		}
-	}
-	return len(s)
-}
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-// execution is one run of one template.
-type execution struct {
+// cost counts the steps of a template before it is executed, and refuses what has no
+// bound.
+type cost struct {
 	renderer *renderer
-	ctx      context.Context
 	file     string
-	defined  func(template string) bool
+	tree     *parse.Tree
+	defined  func(name string) *template.Template
 	steps    int
-	text     int64 // made by functions
 }
 
-// step counts steps.
-func (e *execution) step(n int) error {
-	if e.ctx.Err() != nil {
-		return contextError(e.ctx)
+func (c *cost) check() error {
+	most := limit.Limit{Max: int64(c.renderer.limits.TemplateSteps), Name: "TemplateSteps", What: "steps of a template"}
+	return most.Check(int64(c.steps))
+}
+
+// list counts the nodes of a list, each of which is executed so many times.
+func (c *cost) list(list *parse.ListNode, times int) error {
+	if list == nil {
+		return nil
 	}
-	e.steps += n
-	if e.steps > e.renderer.limits.TemplateSteps || e.steps < 0 {
-		return &LimitError{Limit: "TemplateSteps", Max: int64(e.renderer.limits.TemplateSteps), What: "steps of a template"}
+	for _, node := range list.Nodes {
+		if err := c.node(node, times); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// admit walks a parsed template, refuses what it must not use, counts the
-// steps that it takes outside of ranges, and makes each round of a range count
-// its own.
-func (e *execution) admit(tree *parse.Tree) error {
-	n, err := e.list(tree, tree.Root)
-	if err != nil {
-		return err
-	}
-	return e.step(n)
-}
-
-// list returns how many steps the nodes of a list take, each executed once.
-func (e *execution) list(tree *parse.Tree, list *parse.ListNode) (steps int, err error) {
-	if list == nil {
-		return 0, nil
-	}
-	for _, node := range list.Nodes {
-		n, err := e.node(tree, node)
-		if err != nil {
-			return 0, err
-		}
-		steps += n
-	}
-	return steps, nil
-}
-
-func (e *execution) node(tree *parse.Tree, node parse.Node) (steps int, err error) {
+// node counts a node. Of two branches it counts both.
+func (c *cost) node(node parse.Node, times int) error {
 	switch node := node.(type) {
 	case *parse.ActionNode:
-		return 1 + e.pipe(node.Pipe), nil
+		return c.pipe(node.Pipe, times)
 	case *parse.IfNode:
-		return e.branch(tree, &node.BranchNode)
+		return c.branch(&node.BranchNode, times, times)
 	case *parse.WithNode:
-		return e.branch(tree, &node.BranchNode)
+		return c.branch(&node.BranchNode, times, times)
 	case *parse.RangeNode:
-		return e.ranges(tree, node)
-	case *parse.TemplateNode:
-		if !e.defined(node.Name) {
-			return 1, nil
+		// A range over a field that is no map fails when it is executed: a newer payload
+		// may know more fields.
+		if !overField(node.Pipe) {
+			return c.refuse(node, "range "+node.Pipe.String(), "a payload's template may range over .Images only")
 		}
-		return 0, e.refuse(tree, node, "template "+strconv.Quote(node.Name), "a payload's template must not call others")
-	default: // text, comments, break, continue
-		return 1, nil
+		return c.branch(&node.BranchNode, times, times*len(c.renderer.data.Images))
+	case *parse.TemplateNode:
+		if c.defined(node.Name) != nil {
+			return c.refuse(node, "template "+strconv.Quote(node.Name), "a payload's template must not call others")
+		}
 	}
+	c.steps += times // text, comments, break, continue
+	return c.check()
 }
 
-// branch counts both ways, of which one is taken.
-func (e *execution) branch(tree *parse.Tree, b *parse.BranchNode) (steps int, err error) {
-	list, err := e.list(tree, b.List)
-	if err != nil {
-		return 0, err
+// branch counts a condition or a range whose body is executed so many times.
+func (c *cost) branch(b *parse.BranchNode, times, body int) error {
+	c.steps += body
+	if err := c.pipe(b.Pipe, times); err != nil {
+		return err
 	}
-	otherwise, err := e.list(tree, b.ElseList)
-	return 1 + e.pipe(b.Pipe) + list + otherwise, err
+	if err := c.list(b.List, body); err != nil {
+		return err
+	}
+	return c.list(b.ElseList, times)
 }
 
-// ranges admits a range over the images. Sorting them is a step for each. One over
-// any other field fails when it is executed, for there are only texts: a newer
-// payload may know more fields.
-func (e *execution) ranges(tree *parse.Tree, node *parse.RangeNode) (steps int, err error) {
-	if !overField(node.Pipe) {
-		return 0, e.refuse(tree, node, "range "+node.Pipe.String(), "a payload's template may range over .Images only")
-	}
-	body, err := e.list(tree, node.List)
-	if err != nil {
-		return 0, err
-	}
-	otherwise, err := e.list(tree, node.ElseList)
-	if err != nil {
-		return 0, err
-	}
-	count, err := countStep(1 + body)
-	if err != nil {
-		return 0, err
-	}
-	node.List.Nodes = append([]parse.Node{count}, node.List.Nodes...)
-	return 1 + len(e.renderer.data.Images) + otherwise, nil
+// pipe counts a pipeline by its length.
+func (c *cost) pipe(pipe *parse.PipeNode, times int) error {
+	c.steps += times * (1 + len(pipe.String())/bytesPerStep)
+	return c.check()
 }
 
 // overField reports whether a pipeline is a field, as .Images or $.Images.
@@ -262,65 +185,31 @@ func overField(pipe *parse.PipeNode) bool {
 	return false
 }
 
-// pipe returns how many steps a pipeline takes. A function may have to look at
-// all of its longest argument.
-func (e *execution) pipe(pipe *parse.PipeNode) int {
-	steps := 0
-	if pipe == nil {
-		return 0
-	}
-	for _, command := range pipe.Cmds {
-		for _, arg := range command.Args {
-			steps++
-			switch arg := arg.(type) {
-			case *parse.IdentifierNode:
-				steps += e.renderer.longest / 1024
-			case *parse.PipeNode:
-				steps += e.pipe(arg)
-			case *parse.ChainNode:
-				if inner, ok := arg.Node.(*parse.PipeNode); ok {
-					steps += e.pipe(inner)
-				}
-			}
+func (c *cost) refuse(node parse.Node, what, why string) error {
+	// The location is "name:line:column".
+	location, _ := c.tree.ErrorContext(node)
+	line, _, _ := strings.Cut(location[len(c.tree.ParseName)+1:], ":")
+	n, _ := strconv.Atoi(line) // 0 would say that the line is not known
+	return &TemplateError{File: c.file, Line: n, What: bounded.Text(what, 200), Why: why}
+}
+
+// functions are the functions of text/template that make texts, within a bound for each
+// template on what they make. The rest make none.
+func (r *renderer) functions() template.FuncMap {
+	most := limit.Limit{Max: r.limits.TemplateText, Name: "TemplateText"}
+	most.What = "bytes of text made by the functions of a template"
+	made := int64(0)
+	text := func(size int64, f func() string) (string, error) { // which makes about size bytes
+		if err := most.Check(made + min(size, math.MaxInt64-made)); err != nil {
+			return "", err
 		}
+		s := f()
+		made += int64(len(s))
+		return s, nil
 	}
-	return steps
-}
-
-func (e *execution) refuse(tree *parse.Tree, node parse.Node, what, why string) error {
-	return &TemplateError{File: e.file, Line: lineOf(tree, node), What: bounded.Text(what, 200), Why: why}
-}
-
-// lineOf reads the line out of a location "name:line:column".
-func lineOf(tree *parse.Tree, node parse.Node) int {
-	location, _ := tree.ErrorContext(node)
-	rest := location[len(tree.ParseName)+1:]
-	line, _, _ := bytes.Cut([]byte(rest), []byte(":"))
-	n, _ := strconv.Atoi(string(line)) // 0 would say that the line is not known
-	return n
-}
-
-// stepName is the function that counts the rounds of a range. Templates cannot
-// call it themselves: it is not known when they are parsed.
-const stepName = "countSteps"
-
-func (e *execution) stepFunction(n int) (string, error) { return "", e.step(n) }
-
-// countStep returns a node that counts n steps when it is executed.
-func countStep(n int) (parse.Node, error) {
-	trees, err := parse.Parse("steps", "{{"+stepName+" "+strconv.Itoa(n)+"}}", "", "", map[string]any{stepName: true})
-	if err != nil {
-		return nil, err
-	}
-	return trees["steps"].Root.Nodes[0], nil
-}
-
-// functions are the functions of text/template that make texts, each within the
-// bound on a template's output. The rest make none.
-func (e *execution) functions() template.FuncMap {
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
 		return func(args ...any) (string, error) {
-			return e.make(growth*e.sizeOf(args), func() string { return f(args...) })
+			return text(growth*r.sizeOf(args), func() string { return f(args...) })
 		}
 	}
 	return template.FuncMap{
@@ -330,79 +219,66 @@ func (e *execution) functions() template.FuncMap {
 		"js":       joined(template.JSEscaper, 6),
 		"urlquery": joined(template.URLQueryEscaper, 3),
 		"printf": func(format string, args ...any) (string, error) {
-			return e.make(formattedSize(format, e.sizeOf(args)), func() string { return fmt.Sprintf(format, args...) })
+			return text(formattedSize(format, r.sizeOf(args)), func() string { return fmt.Sprintf(format, args...) })
 		},
 	}
 }
 
-// make calls f, which makes about size bytes, unless that is too much.
-func (e *execution) make(size int64, f func() string) (string, error) {
-	if err := e.step(1); err != nil {
-		return "", err
-	}
-	if size > e.renderer.limits.TemplateText-e.text {
-		return "", &LimitError{Limit: "TemplateText", Max: e.renderer.limits.TemplateText, What: "bytes of text made by the functions of a template"}
-	}
-	s := f()
-	e.text += int64(len(s))
-	return s, nil
-}
-
 // sizeOf returns how long the texts of values may be at most.
-func (e *execution) sizeOf(values []any) int64 {
+func (r *renderer) sizeOf(values []any) int64 {
 	var n int64
 	for _, v := range values {
 		switch v := v.(type) {
 		case string:
 			n += int64(len(v))
 		case map[string]string:
-			n += e.renderer.imageBytes
+			n += r.imageBytes
 		case templateData:
-			n += e.renderer.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
+			n += r.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
 		}
 		n += 64
 	}
 	return n
 }
 
+var (
+	numbers = regexp.MustCompile(`[0-9]+`)
+	// anyWidth finds a width that is an argument, and an argument that is named.
+	anyWidth = regexp.MustCompile(`%[^a-zA-Z%]*[*[]`)
+)
+
 // formattedSize returns how long the result of a format may be at most: a quoted or
-// hexadecimal text may be six times as long as its argument, and each verb may have
-// a width. A width that is an argument, and an argument that is named, have no
-// bound that follows from the format.
+// hexadecimal text may be six times as long as its argument, a verb without an argument
+// eight times as long as itself, and a number may be a width.
 func formattedSize(format string, args int64) int64 {
-	size := int64(len(format)) + 6*args
-	verb, number := false, int64(0)
-	for i := range len(format) {
-		switch c := format[i]; {
-		case !verb:
-			verb = c == '%'
-		case c == '*' || c == '[':
+	if anyWidth.MatchString(format) {
+		return math.MaxInt64
+	}
+	size := 8*int64(len(format)) + 6*args
+	for _, number := range numbers.FindAllString(format, -1) {
+		width, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
 			return math.MaxInt64
-		case c >= '0' && c <= '9':
-			number = min(number*10+int64(c-'0'), math.MaxInt32)
-		default:
-			size += number
-			number = 0
-			if c != '.' && c != '+' && c != '-' && c != '#' && c != ' ' {
-				size += 64
-				verb = false
-			}
 		}
+		size += width
 	}
 	return size
 }
 
-// limitedBuffer stops a template whose result passes the limit of a file.
+// limitedBuffer stops a template whose result passes the limit of a file, or whose
+// context has ended.
 type limitedBuffer struct {
 	bytes.Buffer
-	limit int64
+	ctx  context.Context
+	size limit.Limit
 }
 
-var _ io.Writer = (*limitedBuffer)(nil)
-
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if int64(b.Len())+int64(len(p)) > b.limit {
-		return 0, fileSizeError(b.limit)
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := b.size.Check(int64(b.Len()) + int64(len(p))); err != nil {
+		return 0, err
 	}
 	return b.Buffer.Write(p)
 }

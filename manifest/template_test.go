@@ -105,17 +105,12 @@ func manyImages(n int) string {
 func TestTemplateLimits(t *testing.T) {
 	double := "{{$x := .ReleaseImage}}" + strings.Repeat("{{$x = print $x $x}}", 60)
 	tests := []struct{ name, source, limit string }{
+		{"a long comment", "{{/*" + strings.Repeat(" ", 400_000) + "*/}}", "TemplateSteps"},
 		{"nested ranges", strings.Repeat("{{range $.Images}}", 8) + strings.Repeat("{{end}}", 8), "TemplateSteps"},
 		{"nested ranges that end at once", strings.Repeat("{{range .Images}}{{break}}{{end}}", 600), "TemplateSteps"},
-		{"a long template", strings.Repeat("{{.ReleaseImage}}", 6000), "TemplateSteps"},
+		{"a long template", strings.Repeat("{{.ReleaseImage}}", 24000), "TemplateSteps"},
 		{"nested branches", strings.Repeat("{{if 1}}", 30000) + strings.Repeat("{{end}}", 30000), "TemplateSteps"},
-		{"a long action", "{{eq 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long action behind a quoted end", `{{"}}" 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long action behind an escaped quote", `{{"\"}}" 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long action behind a quote in quotes", `{{'"' " }} " 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long action behind a quote in raw quotes", "{{`\"` \" }} \" 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long action behind braces in a comment's action", "{{- /* }} */ -}}{{eq 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
-		{"a long comment", "{{/*" + strings.Repeat(" ", 120000) + "*/}}", "TemplateSteps"},
+		{"a long action", "{{range .Images}}{{eq 1" + strings.Repeat(" 1", 2000) + "}}{{end}}", "TemplateSteps"},
 		{"doubling", double, "TemplateText"},
 		{"doubling by html", "{{$x := \"&\"}}" + strings.Repeat("{{$x = html $x}}", 20000/16) + strings.Repeat("{{$x = js $x $x}}", 60), "TemplateText"},
 		{"doubling in a range", "{{$x := \"a\"}}{{range .Images}}{{$x = printf \"%s%s\" $x $x}}{{end}}", "TemplateText"},
@@ -253,7 +248,7 @@ func (c *countdown) Err() error {
 // TestContextWithinAFile: a template and a file of many documents end soon
 // after the context, not when they are done.
 func TestContextWithinAFile(t *testing.T) {
-	forever := own("x: |\n  " + strings.Repeat("{{range $.Images}}", 5) + strings.Repeat("{{end}}", 5))
+	forever := own("x: |\n  " + strings.Repeat("{{range $.Images}}", 5) + "a" + strings.Repeat("{{end}}", 5))
 	forever["release-manifests/image-references"] = manyImages(200)
 	var documents strings.Builder
 	for i := range 3000 {

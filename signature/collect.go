@@ -4,31 +4,24 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Limits on what a keyring's value may hold. Real ones hold a few keys.
-const (
-	maxBlocks     = 100      // armored blocks
-	maxKeys       = 1000     // primary keys and subkeys
-	maxUserIDs    = 1000     // user ids and attributes
-	maxSignatures = 10_000   // signature packets
-	maxChecks     = 10_000   // signatures whose arithmetic is checked, see publicKey.cost
-	maxHashed     = 64 << 20 // bytes hashed to find out what signatures are about
+var (
+	armorLimit     = limit.Limit{Max: 100, What: "armored blocks in the keyring"}
+	keyLimit       = limit.Limit{Max: 1000, What: "keys and subkeys in the keyring"}
+	userIDLimit    = limit.Limit{Max: 1000, What: "user ids and attributes in the keyring"}
+	signatureLimit = limit.Limit{Max: 10_000, What: "signature packets in the keyring"}
+	// checkLimit is on signatures whose arithmetic is checked: see publicKey.cost.
+	checkLimit = limit.Limit{Max: 10_000, What: "checks of signatures in the keyring (one of RSA 2048 counts 1)"}
+	// hashLimit is on what is hashed to find out what signatures are about.
+	hashLimit = limit.Limit{Max: 64 << 20, What: "hashed bytes to classify the signatures in the keyring"}
 )
-
-// limitError reports that a value holds more than ParseKeyring reads.
-type limitError struct {
-	what  string
-	limit int
-}
-
-func (e *limitError) Error() string {
-	return fmt.Sprintf("the keyring holds more than the limit of %d %s", e.limit, e.what)
-}
 
 // collection is what a keyring's value holds, by kind of packet. Where a packet
 // stands, and in which armored block, says nothing about what it belongs to: a
@@ -149,8 +142,8 @@ func (c *collection) add(p packet) error {
 			return nil
 		}
 		c.byBody[id] = nil
-		if len(c.sigs) == maxSignatures {
-			return &limitError{"signatures", maxSignatures}
+		if err := signatureLimit.Check(int64(len(c.sigs) + 1)); err != nil {
+			return err
 		}
 		found := foundSignature{body: p.body, user: len(c.users) - 1, subkey: len(c.subkeys) - 1, order: c.order, early: early}
 		if !early {
@@ -202,18 +195,15 @@ func (c *collection) add(p packet) error {
 			u.near = append(u.near, c.primaries[len(c.primaries)-1])
 		}
 	default:
-		if early && len(c.strays) < maxKeys {
+		if early && int64(len(c.strays)) < keyLimit.Max {
 			c.strays = append(c.strays, stray{p.tag, c.order})
 		}
 		return nil
 	}
-	switch {
-	case len(c.primaries)+len(c.subkeys) > maxKeys:
-		return &limitError{"keys", maxKeys}
-	case len(c.users) > maxUserIDs:
-		return &limitError{"user ids", maxUserIDs}
+	if err := keyLimit.Check(int64(len(c.primaries) + len(c.subkeys))); err != nil {
+		return err
 	}
-	return nil
+	return userIDLimit.Check(int64(len(c.users)))
 }
 
 // issuers returns the primary keys that may have made s, by what it says. The
@@ -276,8 +266,8 @@ func (w *budget) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 		w.hashed += len(p)
 	}
 	w.hashed += len(s.suffix)
-	if w.hashed > maxHashed {
-		w.err = fmt.Errorf("classifying the signatures of the keyring takes more than the limit of %d hashed bytes", maxHashed)
+	w.err = hashLimit.Check(int64(w.hashed))
+	if w.err != nil {
 		return false
 	}
 	sum := s.sum(h, parts...)
@@ -285,8 +275,8 @@ func (w *budget) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 		return false
 	}
 	w.checks += k.cost()
-	if w.checks > maxChecks {
-		w.err = fmt.Errorf("checking the signatures of the keyring takes more than the limit of %d (one of RSA 2048 counts 1)", maxChecks)
+	w.err = checkLimit.Check(int64(w.checks))
+	if w.err != nil {
 		return false
 	}
 	return k.verify(s, h, sum) == nil

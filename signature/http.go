@@ -131,12 +131,12 @@ func (s *HTTPStore) location(name string) string {
 }
 
 // errTooLarge is the failure to read something too large to be a signature. Its
-// value is the limit.
+// value is the limit, in bytes.
 type errTooLarge int
 
-func (e errTooLarge) Error() string {
-	return fmt.Sprintf("signature is too large: more than %d bytes", int(e))
-}
+func (e errTooLarge) Error() string { return "signature is too large: " + e.Unwrap().Error() }
+
+func (e errTooLarge) Unwrap() error { return &limit.LimitError{Max: int64(e), What: "bytes"} }
 
 // statusError is an answer other than 2xx and 404.
 type statusError int

@@ -13,6 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // maxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
@@ -159,8 +160,7 @@ func collect(data []byte) (*collection, error) {
 // final reports whether an error says all there is to say, whichever way the
 // value is read.
 func final(err error) bool {
-	_, limit := errors.AsType[*limitError](err)
-	return limit || errors.Is(err, errPrivateKey)
+	return errors.As(err, new(*limit.LimitError)) || errors.Is(err, errPrivateKey)
 }
 
 // keyring makes the keyring of a collection whose signatures have been weighed.
@@ -326,8 +326,9 @@ var (
 	armorEnd   = []byte("-----END ")
 )
 
-// armorBlocks decodes all armored blocks of data. Text around the blocks is
-// ignored, on the line of an end mark, too. No block gives io.EOF.
+// armorBlocks decodes all armored blocks of data. Text around the blocks is ignored, on
+// the line of an end mark, too, unless a block begins there: that is what remains of two
+// files of which the first lacks its last line end. No block gives io.EOF.
 func armorBlocks(data []byte) ([][]byte, error) {
 	var blocks [][]byte
 	start := -1
@@ -343,15 +344,21 @@ func armorBlocks(data []byte) ([][]byte, error) {
 				return nil, fmt.Errorf("armor block %d has no end", len(blocks)+1)
 			}
 			start = pos
-		case bytes.HasPrefix(line, armorEnd) && start >= 0:
+		case bytes.HasPrefix(line, armorEnd):
+			if start < 0 {
+				return nil, fmt.Errorf("armor block %d has no beginning", len(blocks)+1)
+			}
+			if next := bytes.Index(data[pos:end], armorBegin); next >= 0 {
+				end = pos + next
+			}
 			raw, err := dearmor(data[start:end])
 			if err != nil {
 				return nil, fmt.Errorf("armor block %d: %w", len(blocks)+1, err)
 			}
-			if len(blocks) == maxBlocks {
-				return nil, &limitError{"armored blocks", maxBlocks}
-			}
 			blocks = append(blocks, raw)
+			if err := armorLimit.Check(int64(len(blocks))); err != nil {
+				return nil, err
+			}
 			start = -1
 		}
 		pos = end

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
@@ -41,9 +42,11 @@ func openPGPLimits() []limittest.Case {
 	}
 	keyring := func(value []byte, text string) func(*testing.T) int64 {
 		return func(t *testing.T) int64 {
-			if _, err := signature.ParseKeyring("ring", value); err == nil || !strings.Contains(err.Error(), text) || len(err.Error()) > 1<<10+100 {
+			_, err := signature.ParseKeyring("ring", value)
+			if err == nil || !strings.Contains(err.Error(), text) || len(err.Error()) > 1<<10+100 {
 				t.Errorf("got %v, want an error with %q", err, text)
 			}
+			checktest.Equal(t, strings.HasPrefix(text, "more than"), errors.As(err, new(*limit.LimitError)), "a LimitError: %v", err)
 			return 0
 		}
 	}
@@ -79,12 +82,12 @@ func openPGPLimits() []limittest.Case {
 	bzip2 := must(hex.DecodeString(bzip2Blocks))
 	return []limittest.Case{
 		{Limit: "keyring", Default: maxKeyring, Bytes: 1 << 10, Run: keyring(make([]byte, maxKeyring+1), "larger than the limit of 1048576 bytes")},
-		{Limit: "armored blocks of a keyring", Default: 100, Bytes: 2 << 20, Run: keyring(bytes.Repeat(block, 101), "more than the limit of 100 armored blocks")},
-		{Limit: "keys and subkeys of a keyring", Default: 1000, Bytes: 2 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(14, newEd25519(keyTime).body) }), "more than the limit of 1000 keys")},
-		{Limit: "user ids of a keyring", Default: 1000, Bytes: 1 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(13, fmt.Append(nil, i)) }), "more than the limit of 1000 user ids")},
-		{Limit: "signature packets of a keyring", Default: 10_000, Bytes: 6 << 20, Run: keyring(many(10_000, func(i int) []byte { return pkt(2, u32(uint32(i))) }), "more than the limit of 10000 signatures")},
-		{Limit: "signatures checked in a keyring", Default: 10_000, Bytes: 16 << 20, Run: keyring(selfSigned, "takes more than the limit of 10000 (one of RSA 2048 counts 1)")},
-		{Limit: "bytes hashed to classify signatures", Default: 64 << 20, Bytes: 4 << 20, Run: keyring(pictures, "takes more than the limit of 67108864 hashed bytes")},
+		{Limit: "armored blocks of a keyring", Default: 100, Bytes: 2 << 20, Run: keyring(bytes.Repeat(block, 101), "more than 100 armored blocks")},
+		{Limit: "keys and subkeys of a keyring", Default: 1000, Bytes: 2 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(14, newEd25519(keyTime).body) }), "more than 1000 keys")},
+		{Limit: "user ids of a keyring", Default: 1000, Bytes: 1 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(13, fmt.Append(nil, i)) }), "more than 1000 user ids")},
+		{Limit: "signature packets of a keyring", Default: 10_000, Bytes: 6 << 20, Run: keyring(many(10_000, func(i int) []byte { return pkt(2, u32(uint32(i))) }), "more than 10000 signature packets")},
+		{Limit: "signatures checked in a keyring", Default: 10_000, Bytes: 16 << 20, Run: keyring(selfSigned, "more than 10000 checks of signatures in the keyring (one of RSA 2048 counts 1)")},
+		{Limit: "bytes hashed to classify signatures", Default: 64 << 20, Bytes: 4 << 20, Run: keyring(pictures, "more than 67108864 hashed bytes")},
 		{Limit: "text of a keyring's error", Default: 1 << 10, Bytes: 2 << 20, Run: keyring(bareKeys, " more")},
 		{Limit: "text of a user id", Default: 256, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
 			if id := ring(t, longIDs).Keys()[0].UserIDs[0]; len(id) > 256 || !strings.HasPrefix(id, "éé") || !strings.Contains(id, "more bytes") {

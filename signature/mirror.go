@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,21 +8,25 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/signature/internal/mapkeys"
 )
 
 // mirrorStore reads signatures from the files that mirror tools leave with the images:
 //
-//   - config/signature-<algo>-<start of hash>.json, ConfigMaps of oc adm release mirror,
+//   - signature-<algo>-<start of hash>.json, there or in config/, ConfigMaps of oc adm
+//     release mirror and oc-mirror,
 //   - working-dir/signatures/<tag>-<algo>-<hash>, of oc-mirror.
 type mirrorStore struct {
 	fsys fs.FS
 	name string
 }
 
+// mirrorConfigMaps are the folders of ConfigMaps.
+var mirrorConfigMaps = []string{".", "config"}
+
 const (
-	mirrorConfigMaps = "config"
 	mirrorSignatures = "working-dir/signatures"
 
 	// The limits are those of the stores of files and ConfigMaps.
@@ -34,9 +37,14 @@ const (
 
 // isMirror reports whether mirror tools have left signatures in a folder.
 func isMirror(fsys fs.FS) bool {
-	maps, _ := fs.Glob(fsys, mirrorConfigMaps+"/signature-*.json")
+	for _, dir := range mirrorConfigMaps {
+		maps, _ := fs.Glob(fsys, path.Join(dir, "signature-*.json"))
+		if len(maps) > 0 {
+			return true
+		}
+	}
 	_, err := fs.Stat(fsys, mirrorSignatures)
-	return len(maps) > 0 || err == nil
+	return err == nil
 }
 
 // String describes the store.
@@ -87,17 +95,12 @@ type mirrored struct {
 // signatures yields the signatures of the digest with a key, such as sha256-<hash>.
 func (s *mirrorStore) signatures(key string) iter.Seq2[mirrored, error] {
 	return func(yield func(mirrored, error) bool) {
-		for _, name := range s.names(mirrorConfigMaps) {
-			begin, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "signature-")
-			if !ok || begin == "" || !strings.HasPrefix(key, begin) {
-				continue
-			}
-			place := path.Join(mirrorConfigMaps, name)
+		for _, place := range s.configMaps(key) {
 			data, err := s.configMap(place)
 			if err != nil && !yield(mirrored{place: place}, err) {
 				return
 			}
-			for _, k := range numberedKeys(data, key) {
+			for _, k := range mapkeys.Numbered(data, key) {
 				if !yield(mirrored{place + " key " + k, data[k]}, nil) {
 					return
 				}
@@ -114,6 +117,20 @@ func (s *mirrorStore) signatures(key string) iter.Seq2[mirrored, error] {
 			}
 		}
 	}
+}
+
+// configMaps returns the files that may have signatures of the digest with a key.
+func (s *mirrorStore) configMaps(key string) []string {
+	var places []string
+	for _, dir := range mirrorConfigMaps {
+		for _, name := range s.names(dir) {
+			begin, ok := strings.CutPrefix(strings.TrimSuffix(name, ".json"), "signature-")
+			if ok && begin != "" && strings.HasPrefix(key, begin) {
+				places = append(places, path.Join(dir, name))
+			}
+		}
+	}
+	return places
 }
 
 // names returns the files in a folder; none if it is not there.
@@ -143,17 +160,4 @@ func (s *mirrorStore) configMap(name string) (map[string][]byte, error) {
 		return nil, errors.New("no ConfigMap")
 	}
 	return cm.BinaryData, nil
-}
-
-// numberedKeys returns the keys <prefix>-<number> by their numbers.
-func numberedKeys(data map[string][]byte, prefix string) []string {
-	var keys []string
-	for key := range data {
-		number, ok := strings.CutPrefix(key, prefix+"-")
-		if ok && number != "" && strings.Trim(number, "0123456789") == "" {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	return keys
 }

@@ -3,6 +3,7 @@ package signature
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +13,9 @@ import (
 // OpenStore opens a store by its place: a URL with scheme http or https, or a
 // directory, with or without file:// before it. A directory is laid out as [FileStore]
 // says, or is what oc adm release mirror or oc-mirror has written: signatures are read
-// from config/signature-*.json or working-dir/signatures there. A directory that is not there and
-// another scheme are errors, and so is what [NewHTTPStore] refuses.
+// from signature-*.json, config/signature-*.json or working-dir/signatures there. A
+// directory that is not there and another scheme are errors, and so is what
+// [NewHTTPStore] refuses.
 func OpenStore(place string, o HTTPOptions) (Store, error) {
 	scheme, dir, ok := strings.Cut(place, "://")
 	switch scheme = strings.ToLower(scheme); {
@@ -39,10 +41,15 @@ func OpenStore(place string, o HTTPOptions) (Store, error) {
 	return &FileStore{FS: os.DirFS(dir), Name: dir}, nil
 }
 
-// ReadKeyring reads a keyring from a file and names it like the file. Errors are
-// those of reading, and of [ParseKeyring] with the file's path.
+// ReadKeyring reads a keyring from a file, or a pipe, and names it like the file. Errors
+// are those of reading, and of [ParseKeyring] with the file's path.
 func ReadKeyring(file string) (*Keyring, error) {
-	data, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyring+1))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // A named pipe must not be waited for.
@@ -25,4 +26,9 @@ func TestDirStore(t *testing.T) {
 	if len(got) != 3 || !strings.HasSuffix(got[0], "not a regular file]") || got[1] != "b" {
 		t.Error(got)
 	}
+}
+
+// A file without an end is not read to it.
+func TestReadKeyring(t *testing.T) {
+	checktest.ErrorHas(t, "/dev/zero: keyring is larger than the limit of 1048576 bytes", checktest.Err(signature.ReadKeyring("/dev/zero")))
 }

@@ -429,6 +429,8 @@ func TestMirrorStore(t *testing.T) {
 		{"of oc", fstest.MapFS{name: configMap("ConfigMap", map[string][]byte{
 			key(a) + "-10": []byte("ten"), key(a) + "-2": []byte("two"), key(a) + "-x": []byte("x"), key(a) + "-3": nil, key(b) + "-1": []byte("b"),
 		})}, a, []string{"two " + name + " key " + key(a) + "-2", "ten " + name + " key " + key(a) + "-10", "none"}},
+		{"of oc, in the folder itself", fstest.MapFS{filepath.Base(name): configMap("ConfigMap", map[string][]byte{key(a) + "-010": []byte("ten"), key(a) + "-9": []byte("nine")})},
+			a, []string{"nine " + filepath.Base(name) + " key " + key(a) + "-9", "ten " + filepath.Base(name) + " key " + key(a) + "-010", "none"}},
 		{"of oc, one that begins alike", fstest.MapFS{name: configMap("ConfigMap", map[string][]byte{key(b) + "-1": []byte("b")})}, b, []string{"b " + name + " key " + key(b) + "-1", "none"}},
 		{"of oc, another digest", fstest.MapFS{name: configMap("ConfigMap", map[string][]byte{key(a) + "-1": []byte("a")})}, "sha256:" + strings.Repeat("c", 64), []string{"none"}},
 		{"no ConfigMap", fstest.MapFS{name: configMap("Secret", nil)}, a, []string{"error no ConfigMap", "none"}},

@@ -28,16 +28,22 @@ func (v *Verification) Text() string {
 }
 
 // Text says in lines why a digest could not be verified: the Summary, then each
-// attempt.
+// attempt, but for the end of a composite whose members have said so.
 func (e *Error) Text() string {
 	var b strings.Builder
 	b.WriteString(e.Summary() + "\n")
 	for _, a := range e.Attempts {
-		where := cmp.Or(a.Location, a.Store)
-		if a.Keyring != "" {
-			where += ", " + a.Keyring
+		if _, ended := a.Err.(*exhaustedError); ended && len(e.Attempts) > 1 {
+			continue
 		}
-		fmt.Fprintf(&b, "  %s: %v\n", where, a.Err)
+		where, text := cmp.Or(a.Location, a.Store), a.Err.Error()
+		switch {
+		case a.Keyring != "":
+			text = where + ", " + a.Keyring + ": " + text
+		case !strings.Contains(text, where):
+			text = where + ": " + text
+		}
+		b.WriteString("  " + text + "\n")
 	}
 	if e.Omitted > 0 {
 		fmt.Fprintf(&b, "  and %d more\n", e.Omitted)

@@ -25,7 +25,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/examples/internal/releases"
 	"github.com/clusterupdate/clusterupdate/internal/program"
@@ -97,6 +99,9 @@ func (o *options) inspect(ctx context.Context, args []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if err := o.shown(p); err != nil {
+		return err
+	}
 	included, _ := p.Included(filter)
 	order, in := manifest.UpdateGraph(manifest.NewTasks(included)), p.Inclusion(filter)
 	return program.Report(stdout, o.format, true, in, func(w io.Writer) error {
@@ -118,6 +123,9 @@ func (o *options) diff(ctx context.Context, args []string, stdout, stderr io.Wri
 	}
 	from, to, filter, err := o.Releases(ctx, args, stderr)
 	if err != nil {
+		return err
+	}
+	if err := o.shown(from, to); err != nil {
 		return err
 	}
 	d := manifest.Diff(from, to, manifest.DiffOptions{Filter: filter})
@@ -159,6 +167,9 @@ func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if err := o.shown(target); err != nil {
+		return err
+	}
 	p, err := preview.Run(ctx, target.Tasks(), preview.Options{
 		Reader: cluster, Payload: target, Running: running, Filter: cluster.Filter(running, target), Owner: cluster.Owner(),
 		Mode: map[bool]runlevel.Mode{true: runlevel.ApplyMerge}[o.merge],
@@ -178,4 +189,31 @@ func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.
 		return program.ErrUnknown
 	}
 	return err
+}
+
+// shown returns an error that lists what there is if no manifest of the releases, whether
+// a cluster applies it or not, is of the component and the kind to show.
+func (o *options) shown(releases ...*manifest.Payload) error {
+	components, kinds := map[string]bool{}, map[string]bool{} // kinds of the component
+	for _, p := range releases {
+		for _, m := range p.Inclusion(manifest.Filter{}).Manifests {
+			_, component, _ := manifest.ParseName(m.File)
+			if component != "" {
+				components[component] = true
+			}
+			if o.component == "" || component == o.component {
+				kinds[m.Identity.Kind] = true
+			}
+		}
+	}
+	list := func(of map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(of)), ", ") }
+	switch {
+	case o.component != "" && !components[o.component]:
+		return program.Usagef("-component %s: there are only %s", o.component, list(components))
+	case o.kind == "" || kinds[o.kind]:
+		return nil
+	case o.component != "":
+		return program.Usagef("-kind %s: the component %s has only %s", o.kind, o.component, list(kinds))
+	}
+	return program.Usagef("-kind %s: there are only %s", o.kind, list(kinds))
 }

@@ -89,6 +89,9 @@ func TestDirectories(t *testing.T) {
 		{Args: "lint " + t.TempDir(), Code: 3, Stderr: "holds no images: neither oci-layout"},
 		{Args: "inspect main.go", Code: 3, Stderr: "main.go"},
 		{Args: "inspect " + dir + "@sha256:abc", Code: 3, Stderr: "holds no images: neither oci-layout"},
+		{Args: "inspect -component dns " + dir, Code: 2, Stderr: "-component dns: there are only authorization-openshift, "},
+		{Args: "diff -kind Pod " + dir + " " + dir, Code: 2, Stderr: "-kind Pod: there are only ClusterOperator, "},
+		{Args: "preview -kind Job -component etcd-operator " + dir, Code: 2, Stderr: "-kind Job: the component etcd-operator has only ClusterOperator, "},
 		{Args: "preview -dump " + t.TempDir() + " " + dir, Code: 3, Stderr: "no object could be read"},
 	})
 	broken := filepath.Join(dir, "release-manifests", "0000_50_x_broken.yaml")

@@ -34,6 +34,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -48,6 +49,9 @@ import (
 )
 
 func main() { program.Main(command()) }
+
+// maxKey is how many bytes of a file with a key are read, more than a key may have.
+const maxKey = 1 << 20
 
 // productRepository is where releases are published.
 const productRepository = "quay.io/openshift-release-dev/ocp-release"
@@ -77,6 +81,9 @@ func command() program.Command {
 			f.Var(&o.timeout, "timeout", "`duration` after which to give up")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if err := o.validDigest(); err != nil {
+				return program.Usagef("-digest: %w", err)
+			}
 			within, cancel := context.WithTimeout(ctx, time.Duration(o.timeout))
 			defer cancel()
 			verify := o.openPGP
@@ -85,6 +92,9 @@ func command() program.Command {
 			}
 			err := verify(within, stdout, stderr)
 			if e := new(signature.Error); ctx.Err() == nil && errors.As(err, &e) {
+				if len(e.Attempts) == 0 { // no store was asked: the name of the image is not one
+					return program.Usagef("-digest: %w", err)
+				}
 				fmt.Fprintf(program.TerminalOf(stderr).Wrap(stderr), "verify: %s", e.Text())
 				if slices.ContainsFunc(e.Attempts, isFault) {
 					return program.ErrUnknown
@@ -96,17 +106,31 @@ func command() program.Command {
 	}
 }
 
+// digest is that of the image; empty for an image that is named by tag.
+func (o *options) digest() string {
+	if strings.Contains(o.image, "/") || strings.Contains(o.image, "@") {
+		return signature.Digest(o.image)
+	}
+	return o.image
+}
+
+// validDigest returns what is wrong with -digest, apart from the name of the image.
+func (o *options) validDigest() error {
+	if o.digest() == "" {
+		return signature.ErrNoDigest
+	}
+	return signature.ValidateDigestStrict(o.digest())
+}
+
 // isFault reports whether a signature may be there that could not be retrieved.
 func isFault(a signature.Attempt) bool {
-	return a.Keyring == "" && !errors.Is(a.Err, signature.ErrNotFound)
+	_, other := errors.AsType[*sigstore.OtherError](a.Err)
+	return a.Keyring == "" && !other && !errors.Is(a.Err, signature.ErrNotFound)
 }
 
 // openPGP verifies by keyrings.
 func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
-	digest := signature.Digest(o.image)
-	if digest == "" && !strings.Contains(o.image, "/") {
-		digest = o.image
-	}
+	digest := o.digest()
 	var rings []*signature.Keyring
 	for _, name := range o.keyrings {
 		ring, err := signature.ReadKeyring(name)
@@ -159,7 +183,12 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 
 // cosign verifies by a public key. The stores are asked one after the other.
 func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
-	text, err := os.ReadFile(o.key)
+	f, err := os.Open(o.key)
+	if err != nil {
+		return fmt.Errorf("-key: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxKey))
 	if err != nil {
 		return fmt.Errorf("-key: %w", err)
 	}
@@ -168,22 +197,47 @@ func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
 		return fmt.Errorf("-key: %s: %w", o.key, err)
 	}
 	image := o.image
-	if !strings.Contains(image, "/") {
+	if image == o.digest() {
 		image = productRepository + "@" + image
 	}
-	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
-	var last error
+	var sources serial
 	for _, place := range o.stores {
 		source, err := sigstore.OpenSource(place, sigstore.Limits{})
 		if err != nil {
 			return fmt.Errorf("-store: %w", err)
 		}
-		result, err := policy.Verify(ctx, image, source)
-		if err == nil {
-			fmt.Fprint(stdout, result.Text())
-			return nil
-		}
-		last = err
+		sources = append(sources, source)
 	}
-	return last
+	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
+	result, err := policy.Verify(ctx, image, sources)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, result.Text())
+	return nil
+}
+
+// serial is the signatures of several sources, one source after the other.
+type serial []sigstore.Source
+
+// Attachments implements [sigstore.Source].
+func (s serial) Attachments(ctx context.Context, digest string) iter.Seq2[sigstore.Attachment, error] {
+	return func(yield func(sigstore.Attachment, error) bool) {
+		for _, source := range s {
+			for a, err := range source.Attachments(ctx, digest) {
+				if !yield(a, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// String implements [sigstore.Source].
+func (s serial) String() string {
+	names := make([]string, len(s))
+	for i, source := range s {
+		names[i] = source.String()
+	}
+	return strings.Join(names, ", ")
 }

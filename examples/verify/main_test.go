@@ -86,9 +86,9 @@ func TestOpenPGP(t *testing.T) {
 	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
 
 	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
-	checktest.Has(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
-	_, errs = verify(t, 1, "-digest", "quay.io/a/b:tag", "-store", dir, "-keyring", ring)
-	checktest.Has(t, errs, "release images that are not accessed via digest cannot be verified")
+	place := "file://" + filepath.Join(dir, strings.Replace(other, ":", "=", 1), "signature-1")
+	checktest.Equal(t, "verify: unable to verify "+other+" against keyrings: verifier-public-key-test: no signature found\n"+
+		"  unable to retrieve signature from "+place+": no more signatures to check\n", errs, "errs")
 
 	second, _ := publish(t)
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", ring, "-keyring", second)
@@ -120,6 +120,7 @@ func TestConfigMap(t *testing.T) {
 			&cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest))(t)
 		checktest.Has(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
+	verify(t, 0, "-digest", digest, "-store", target, "-keyring", ring)
 	// Nothing is written for what does not verify.
 	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap", "-")
 	checktest.Equal(t, "", out, "out")
@@ -164,5 +165,20 @@ func TestUnreadable(t *testing.T) {
 		{Args: given + " -store ftp://x", Code: 3, Stderr: "scheme http, https or file"},
 		{Args: given + " -store http://127.0.0.1:1", Code: 3, Stderr: "connection refused"},
 		{Args: given + " -store " + t.TempDir(), Code: 1, Stderr: "no more signatures to check"},
+	})
+	key, file := ed25519.NewKeyFromSeed(make([]byte, 32)), filepath.Join(t.TempDir(), "key.pem")
+	write(t, file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))}))
+	cut, empty := layout(t, key, reference), layout(t, key, "quay.io/other/repository:1")
+	checktest.OK(t, os.RemoveAll(filepath.Join(cut, "blobs")))
+	given = " -keyring " + ring + " -store " + t.TempDir()
+	cosign := " -key " + file + " -store " + empty
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-digest foo" + given, Code: 2, Stderr: `-digest: the provided release image digest has an invalid format: "foo"`},
+		{Args: "-digest sha256:abc" + given, Code: 2, Stderr: "does not have 64 lower-case hexadecimal digits"},
+		{Args: "-digest quay.io/a/b:tag" + given, Code: 2, Stderr: "release images that are not accessed via digest cannot be verified"},
+		{Args: "-digest quay.io/a/b:tag" + cosign, Code: 2, Stderr: "release images that are not accessed via digest cannot be verified"},
+		{Args: "-digest quay.io/A/b@" + digest + cosign, Code: 2, Stderr: `image "quay.io/A/b@`},
+		{Args: "-digest " + other + " -key " + file + " -store " + cut + "," + empty, Code: 1, Stderr: "no signature exists"},
+		{Args: "-digest " + digest + " -key " + file + " -store " + cut + "," + empty, Code: 3, Stderr: "unable to read"},
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/internal/mapkeys"
 )
 
 const (
@@ -82,7 +83,9 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 		n, limit := 0, cmp.Or(s.MaxSignatures, maxMapSignatures)
 		for i := range maps {
 			cm := &maps[i]
-			for _, key := range numberedKeys(cm, prefix) {
+			data, _, _ := unstructured.NestedFieldNoCopy(cm.Object, "binaryData")
+			entries, _ := data.(map[string]any)
+			for _, key := range mapkeys.Numbered(entries, prefix) {
 				c := signature.Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
 				if n == limit {
 					c.Number = 0
@@ -131,24 +134,6 @@ func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured,
 		return cmp.Compare(a.GetName(), b.GetName())
 	})
 	return found.Items, nil
-}
-
-// numberedKeys returns the keys <prefix>-<decimal> of a map in the order of
-// their numbers.
-func numberedKeys(cm *unstructured.Unstructured, prefix string) []string {
-	data, _, _ := unstructured.NestedFieldNoCopy(cm.Object, "binaryData")
-	m, _ := data.(map[string]any)
-	var keys []string
-	for key := range m {
-		if number, ok := strings.CutPrefix(key, prefix+"-"); ok && number != "" && strings.Trim(number, "0123456789") == "" {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		x, y := strings.TrimLeft(a[len(prefix)+1:], "0"), strings.TrimLeft(b[len(prefix)+1:], "0")
-		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y), strings.Compare(a, b))
-	})
-	return keys
 }
 
 // ConfigMapFile is how mirror tools name the file of a [ConfigMap], in JSON.

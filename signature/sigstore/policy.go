@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"net/url"
 	"path"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
 )

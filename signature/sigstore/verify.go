@@ -5,13 +5,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -64,10 +64,13 @@ func (v *visit) tick() {
 	v.now = c.Now()
 }
 
+// attempt records a signature that the policy refuses, or a failure to read one.
 func (v *visit) attempt(a Attachment, err error) {
-	v.attempts = append(v.attempts, signature.Attempt{
-		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: v.now, Err: err,
-	})
+	made := signature.Attempt{Store: v.source, Location: a.Location, Number: a.Number, Time: v.now, Err: err}
+	if _, refused := errors.AsType[*signature.Rejection](err); refused {
+		made.Keyring = v.policy.Name
+	}
+	v.attempts = append(v.attempts, made)
 }
 
 // try checks one attachment, or records the failure to read one.
