@@ -85,9 +85,8 @@ func (x *explainer) show(m *memory, cv *configv1.ClusterVersion) {
 func (m *memory) result(cv *configv1.ClusterVersion, d *intent, hooks []clusterversion.Hook) Result {
 	w := &m.work
 	out := Result{ClusterVersion: cv.DeepCopy(), Resolution: d.resolution}
-	out.Done = d.resolution.Outcome != clusterversion.NotFound && w.sync != nil && w.report.Reconciling &&
-		w.report.Failure == nil && w.passErr == nil &&
-		w.sync.loaded.release.Image == d.want.Image && m.hooks.done(cv, hooks)
+	out.Done = d.resolution.Outcome != clusterversion.NotFound && w.applies(d.want) && w.rests() &&
+		m.hooks.done(cv, hooks)
 	switch {
 	case m.loads.wanted.err != nil:
 		out.Failure = m.loads.wanted.err

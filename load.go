@@ -178,8 +178,8 @@ func (p *planner) begin(r *loadRequest) {
 
 // applies reports whether passes apply a release as it would be loaded now.
 func (p *planner) applies(r *loadRequest) bool {
-	w := p.mem.work.sync
-	return w != nil && w.loaded.release.Image == r.release.Image && w.loaded.gates.key() == r.gates.key()
+	w := &p.mem.work
+	return w.applies(r.release) && w.sync.loaded.gates.key() == r.gates.key()
 }
 
 // refused reports whether r failed not long ago.
