@@ -167,48 +167,6 @@ func TestThreeManifestsOfOneResource(t *testing.T) {
 	}
 }
 
-// Earlier versions applied further manifests by managers of their own. What
-// these set goes with the manifest, and what others set stays.
-func TestFormerManagersAreGivenUp(t *testing.T) {
-	first := "0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1', both: '1'}}"
-	second := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: '1', both: '2'}}"
-	apply := func(r *doubleRun, manager, data string) {
-		t.Helper()
-		u := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: "+data+"}")
-		checktest.Get(r.api.API.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: manager}))(t)
-	}
-	for name, c := range map[string]struct {
-		texts []string
-		want  map[string]string
-	}{
-		"the manifest is still there":  {[]string{first, second}, map[string]string{"a": "1", "b": "1", "both": "2", "foreign": "x", "similar": "x"}},
-		"the second one has gone":      {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
-		"the first one has gone":       {[]string{second}, map[string]string{"b": "1", "both": "2", "foreign": "x", "similar": "x"}},
-		"and so has one that was 12th": {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDoubleRun(t)
-			apply(r, "clusterupdate-payload", "{a: '1', both: '1'}")
-			apply(r, "clusterupdate-payload-2", "{b: '1', both: '2'}")
-			apply(r, "clusterupdate-payload-12", "{c: '1'}")
-			apply(r, "someone", "{foreign: x}")
-			apply(r, "clusterupdate-payload-x", "{similar: x}")
-			r.pass(Reconciling, c.texts...)
-			u := r.get("v1", "ConfigMap", "c")
-			checktest.Same(t, c.want, dataOf(u))
-			var managers []string
-			for _, f := range u.GetManagedFields() {
-				managers = append(managers, f.Manager)
-			}
-			slices.Sort(managers)
-			checktest.Same(t, []string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers)
-			if writes := r.pass(Reconciling, c.texts...); len(writes) > 0 {
-				t.Errorf("second pass: %q", writes)
-			}
-		})
-	}
-}
-
 // A manifest that only creates does so if it comes first, and is never merged:
 // what it set stays as somebody may have changed it.
 func TestDoublesWithCreateOnly(t *testing.T) {
