@@ -74,6 +74,13 @@ func (w *work) release() configv1.Release {
 	return w.sync.loaded.release
 }
 
+// applies reports whether passes apply a release: its image and, if it names one, its
+// version. An image that is requested as another version is not what they apply.
+func (w *work) applies(r configv1.Release) bool {
+	applied := w.release()
+	return w.sync != nil && applied.Image == r.Image && (r.Version == "" || r.Version == applied.Version)
+}
+
 // rests reports whether the last pass found the cluster to be as wanted.
 func (w *work) rests() bool {
 	return w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil

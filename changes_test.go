@@ -497,22 +497,30 @@ func (s *sampleTest) entry(h configv1.UpdateHistory) {
 	})
 }
 
-// TestConditionalIsNamed: a version that has risks is reported as such.
-func TestConditionalIsNamed(t *testing.T) {
-	withSample(t, nil, func(s *sampleTest) {
-		s.sync()
-		s.request(s, configv1.Update{Version: "4.21.0"})
-		r := s.sync()
-		if r.Done || r.Resolution.Outcome != clusterversion.NotFound || !strings.Contains(r.Resolution.Why, "because of the risks RouterReload") {
-			s.Errorf("done=%v, %+v", r.Done, r.Resolution)
-		}
-		if told := s.saw(clusterupdate.EventRequestIgnored); len(told) != 1 || told[0] != r.Resolution.Why {
-			s.Errorf("told: %q", told)
-		}
-		if got := condition(s.version(s), clusterversion.ConditionInvalid); !strings.Contains(got, "the update must be an available update") {
-			s.Errorf("Invalid is %q", got)
-		}
-	})
+// TestRequestIgnored: what changes nothing is not done, and says why: a version that has
+// risks, one that no list has, and no version.
+func TestRequestIgnored(t *testing.T) {
+	const unavailable = "the update must be an available update"
+	for _, tt := range []struct {
+		version          string
+		outcome          clusterversion.Outcome
+		why, invalidates string
+	}{
+		{"4.21.0", clusterversion.NotFound, "because of the risks RouterReload", unavailable},
+		{"4.99.0", clusterversion.Invalid, unavailable, unavailable},
+		{"v4.21.1", clusterversion.Invalid, "must be a semantic version", "must be a semantic version"},
+	} {
+		withSample(t, nil, func(s *sampleTest) {
+			s.sync()
+			s.request(s, configv1.Update{Version: tt.version})
+			r := s.sync()
+			if r.Done || r.Resolution.Outcome != tt.outcome || !strings.Contains(r.Resolution.Why, tt.why) {
+				s.Errorf("done=%v, %+v", r.Done, r.Resolution)
+			}
+			checktest.Same(s, []string{r.Resolution.Why}, s.saw(clusterupdate.EventRequestIgnored))
+			checktest.Has(s, condition(s.version(s), clusterversion.ConditionInvalid), tt.invalidates)
+		})
+	}
 }
 
 // TestVerifiedOnce: after a restart, an update that was verified when it was

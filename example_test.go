@@ -65,7 +65,7 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if r.Done && r.Resolution.Why == "" {
+		if r.Done {
 			for _, h := range r.ClusterVersion.Status.History {
 				fmt.Println(h.Version, h.State)
 			}
@@ -163,7 +163,7 @@ func Example_hook() {
 			if err != nil {
 				log.Fatal(err)
 			}
-			if h := r.ClusterVersion.Status.History; r.Done && r.Resolution.Why == "" && h[0].Version == version {
+			if h := r.ClusterVersion.Status.History; r.Done && h[0].Version == version {
 				break // also the hooks are done
 			}
 		}

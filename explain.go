@@ -85,9 +85,7 @@ func (x *explainer) show(m *memory, cv *configv1.ClusterVersion) {
 func (m *memory) result(cv *configv1.ClusterVersion, d *intent, hooks []clusterversion.Hook) Result {
 	w := &m.work
 	out := Result{ClusterVersion: cv.DeepCopy(), Resolution: d.resolution}
-	out.Done = d.resolution.Outcome != clusterversion.NotFound && w.sync != nil && w.report.Reconciling &&
-		w.report.Failure == nil && w.passErr == nil &&
-		w.sync.loaded.release.Image == d.want.Image && m.hooks.done(cv, hooks)
+	out.Done = !d.isIgnored(cv) && w.applies(d.want) && w.rests() && m.hooks.done(cv, hooks)
 	switch {
 	case m.loads.wanted.err != nil:
 		out.Failure = m.loads.wanted.err
@@ -107,6 +105,19 @@ func (m *memory) result(cv *configv1.ClusterVersion, d *intent, hooks []clusterv
 		out.Awaits, _ = m.causes(cv, hooks)
 	}
 	return out
+}
+
+// isIgnored reports whether a ClusterVersion asks for something that changes nothing: a
+// version that no list has, or an invalid request for another release than d wants.
+func (d *intent) isIgnored(cv *configv1.ClusterVersion) bool {
+	switch d.resolution.Outcome {
+	case clusterversion.NotFound:
+		return true
+	case clusterversion.Invalid:
+		u := cv.Spec.DesiredUpdate
+		return u != nil && u.Image != d.want.Image && (u.Image != "" || u.Version != d.want.Version)
+	}
+	return false
 }
 
 // hookFailure is what failed in hooks.

@@ -33,7 +33,7 @@ type loadRequest struct {
 	cv       *configv1.ClusterVersion
 	restored bool // cv is not as the cluster has it: see [reported.restored] and [planner.withoutPreflights]
 	own      configv1.Release
-	found    *clusterversion.Preflight                // by a preflight of the release; nil: none blocks
+	found    []clusterversion.Preflight               // by preflights; nil: none blocks
 	caps     func(has []string) manifest.Capabilities // as they are, in a release that has some
 	accepted []string                                 // risks of the release that were accepted
 	previous *manifest.Payload                        // what the cluster reconciles now; nil: not read yet
@@ -178,8 +178,8 @@ func (p *planner) begin(r *loadRequest) {
 
 // applies reports whether passes apply a release as it would be loaded now.
 func (p *planner) applies(r *loadRequest) bool {
-	w := p.mem.work.sync
-	return w != nil && w.loaded.release.Image == r.release.Image && w.loaded.gates.key() == r.gates.key()
+	w := &p.mem.work
+	return w.applies(r.release) && w.sync.loaded.gates.key() == r.gates.key()
 }
 
 // refused reports whether r failed not long ago.
@@ -213,7 +213,7 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	}
 	if from == requested && p.d.gates.acceptRisks {
 		r.accepted = p.mem.updates.acceptedOf(release.Image)
-		r.found = preflightOf(p.o.cv, release.Image)
+		r.found = clusterversion.Preflights(&p.o.cv.Status)
 	}
 	return r
 }
@@ -327,7 +327,7 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 	if refusal != nil {
 		return nil, refusal
 	}
-	payload := out.payload
+	payload, accepted := out.payload, r.accepted
 	if r.origin == requested {
 		if _, err := l.runningPayload(ctx, r); err != nil {
 			l.process.log("the running release's payload cannot be read: it is not compared with the requested one", err)
@@ -342,10 +342,15 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 			}
 			return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		}
-		if note := openRisks(r, out.release); note != "" && !r.force {
-			return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, errors.New(note))
-		} else if note != "" {
+		if found := preflightOf(r.found, out.release); found != nil {
+			note := openRisks(r, found, out.release)
+			if note != "" && !r.force {
+				return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, errors.New(note))
+			}
 			risks = append(risks, note)
+			if !r.force {
+				accepted = slices.Concat(accepted, found.Risks())
+			}
 		}
 		if decision.AcceptedRisks != "" {
 			risks = append(risks, decision.AcceptedRisks)
@@ -353,10 +358,6 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 			l.process.report(EventPreconditionWarn, out.release, fmt.Sprintf(warning, quoted(out.release), decision.AcceptedRisks))
 		}
 		l.process.report(EventPreconditionsPassed, out.release, "preconditions passed for payload loaded "+quoted(out.release))
-	}
-	accepted := r.accepted
-	if r.found != nil && !r.force {
-		accepted = slices.Concat(accepted, r.found.Risks())
 	}
 	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, accepted)
 	out.capabilities, out.implicit = payload.Capabilities(), l.implicit(r, payload)

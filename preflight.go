@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -190,7 +191,7 @@ func (p *preflights) ask(key preflightKey, cv *configv1.ClusterVersion) {
 
 // published is the run whose findings the ClusterVersion has: of another process.
 func (p *preflights) published(key preflightKey, cv *configv1.ClusterVersion) (run preflightRun, ok bool) {
-	found := preflightOf(cv, key.image)
+	found := preflightOf(clusterversion.Preflights(&cv.Status), configv1.Release{Image: key.image})
 	if found == nil || p.stale || found.Ended.IsZero() || found.State == clusterversion.PreflightRunning {
 		return preflightRun{}, false
 	}
@@ -505,24 +506,23 @@ func (p *preflightFindings) addResults(results []preconditions.Result) {
 	}
 }
 
-// preflightOf is the preflight of an image that the ClusterVersion has, nil if none.
-func preflightOf(cv *configv1.ClusterVersion, image string) *clusterversion.Preflight {
-	for _, p := range clusterversion.Preflights(&cv.Status) {
-		if p.Release.Image == image {
-			return &p
-		}
+// preflightOf is the preflight of a release: of its image, whatever registry has it, or of
+// its version. It is nil if there is none.
+func preflightOf(all []clusterversion.Preflight, r configv1.Release) *clusterversion.Preflight {
+	at := slices.IndexFunc(all, func(p clusterversion.Preflight) bool {
+		return graph.SameDigest(p.Release.Image, r.Image) || r.Version != "" && p.Release.Version == r.Version
+	})
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &all[at]
 }
 
 // openRisks determines which risks that a preflight found in an update are not
 // accepted; empty: none.
-func openRisks(r *loadRequest, release configv1.Release) string {
-	if r.found == nil {
-		return ""
-	}
+func openRisks(r *loadRequest, found *clusterversion.Preflight, release configv1.Release) string {
 	accepted := acceptedRisks(r.cv, r.gates)
-	open := slices.DeleteFunc(r.found.Risks(), func(name string) bool { return slices.Contains(accepted, name) })
+	open := slices.DeleteFunc(found.Risks(), func(name string) bool { return slices.Contains(accepted, name) })
 	if len(open) == 0 {
 		return ""
 	}

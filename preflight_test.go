@@ -131,6 +131,34 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// TestPreflightBlocks: with the feature gate, what a preflight of a release found blocks the
+// update to it until it is accepted, from whatever registry the release comes.
+func TestPreflightBlocks(t *testing.T) {
+	const mirror = "mirror.example/ocp/release"
+	change := func(o *clusterupdate.Options) {
+		o.PreflightChecks = []preconditions.Check{failingCheck{errors.New("no answer")}}
+		o.Payloads = manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
+			r.Image = strings.Replace(r.Image, mirror, "registry.example/ocp/release", 1)
+			return sampleSource().Payload(ctx, r)
+		})
+	}
+	withSample(t, change, func(s *sampleTest) {
+		s.featureGate("", "ClusterUpdateAcceptRisks")
+		s.complete(5)
+		s.request(s.T, configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight})
+		s.syncs(5)
+		_, digest, _ := strings.Cut(sample.ToImage, "@")
+		update := configv1.Update{Image: mirror + "@" + digest}
+		s.request(s.T, update)
+		const text = "the preflight of 4.21.1 found risks that are not accepted: OwnUnknownFor4_21_1"
+		checktest.ErrorHas(s.T, text, s.syncs(10).Failure)
+		update.AcceptRisks = []configv1.AcceptRisk{{Name: "OwnUnknownFor4_21_1"}}
+		s.request(s.T, update)
+		s.complete(10)
+		s.wantHistory(completedHistory)
+	})
+}
+
 // TestPreflightRepeats: while it is requested, a preflight runs at least once an hour, and at
 // most once in ten minutes.
 func TestPreflightRepeats(t *testing.T) {

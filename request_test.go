@@ -255,28 +255,33 @@ func changed(image string, change func(fstest.MapFS)) manifest.PayloadSource {
 
 func TestBadPayloads(t *testing.T) {
 	const service = "release-manifests/0000_70_bad_service.yaml"
+	request := configv1.Update{Version: sample.ToVersion}
 	tests := []struct {
-		name   string
-		change func(fstest.MapFS)
-		step   clusterupdate.Step
-		want   []string // in the failure
+		name    string
+		request configv1.Update
+		change  func(fstest.MapFS)
+		step    clusterupdate.Step
+		want    []string // in the failure
 	}{
-		{"no release-metadata", func(f fstest.MapFS) { delete(f, "release-manifests/release-metadata") }, clusterupdate.LoadPayload,
+		{"the image of the cluster as another version", configv1.Update{Version: sample.ToVersion, Image: sample.FromImage},
+			func(fstest.MapFS) {}, clusterupdate.VerifyPayloadVersion,
+			[]string{"release image version 4.20.3 does not match the expected upstream version 4.21.1"}},
+		{"no release-metadata", request, func(f fstest.MapFS) { delete(f, "release-manifests/release-metadata") }, clusterupdate.LoadPayload,
 			[]string{"release-manifests/release-metadata", "file does not exist"}},
-		{"no manifests", func(f fstest.MapFS) {
+		{"no manifests", request, func(f fstest.MapFS) {
 			for name := range f {
 				if strings.HasPrefix(name, "manifests/") {
 					delete(f, name)
 				}
 			}
 		}, clusterupdate.LoadPayload, []string{"manifests", "file does not exist"}},
-		{"not YAML", func(f fstest.MapFS) { f[service] = &fstest.MapFile{Data: []byte("kind: [\n")} }, clusterupdate.LoadPayload,
+		{"not YAML", request, func(f fstest.MapFS) { f[service] = &fstest.MapFile{Data: []byte("kind: [\n")} }, clusterupdate.LoadPayload,
 			[]string{"0000_70_bad_service.yaml", "error parsing"}},
-		{"one identity twice", func(f fstest.MapFS) {
+		{"one identity twice", request, func(f fstest.MapFS) {
 			doc := "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: b}\n"
 			f[service] = &fstest.MapFile{Data: []byte(doc + "---\n" + doc)}
 		}, clusterupdate.LoadPayload, []string{`0000_70_bad_service.yaml: duplicate resource: (Group: "" Kind: "Service" Namespace: "b" Name: "a")`}},
-		{"another version", func(f fstest.MapFS) {
+		{"another version", request, func(f fstest.MapFS) {
 			for _, name := range []string{"release-metadata", "image-references"} {
 				file := f["release-manifests/"+name]
 				file.Data = []byte(strings.ReplaceAll(string(file.Data), sample.ToVersion, "4.21.2"))
@@ -289,11 +294,11 @@ func TestBadPayloads(t *testing.T) {
 				t := s.T
 				s.sync()
 				before := s.objects()
-				s.request(s, configv1.Update{Version: sample.ToVersion})
+				s.request(s, tt.request)
 				r := s.syncs(3)
 				var load *clusterupdate.LoadError
-				if !errors.As(r.Failure, &load) || load.Step != tt.step {
-					t.Fatalf("failure is %v", r.Failure)
+				if !errors.As(r.Failure, &load) || load.Step != tt.step || r.Done {
+					t.Fatalf("done is %v, failure %v", r.Done, r.Failure)
 				}
 				for _, want := range tt.want {
 					if !strings.Contains(load.Message, want) {

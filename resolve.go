@@ -2,6 +2,7 @@ package clusterupdate
 
 import (
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -74,6 +75,9 @@ func intentOf(o object, m memory, set settings) intent {
 	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
 
 	d.resolution = clusterversion.Resolve(asks, d.base, faulty, set.o.Resolve)
+	if i := slices.IndexFunc(d.faults, isOfRequest); i >= 0 && d.resolution.Row == clusterversion.RowInvalid {
+		d.resolution.Why += ": " + d.faults[i].Error()
+	}
 	if len(o.notUnderstood) > 0 {
 		d.resolution.Why = "the request is not understood, so it changes nothing: " + o.notUnderstood.ToAggregate().Error()
 	}
@@ -93,6 +97,8 @@ func intentOf(o object, m memory, set settings) intent {
 	}
 	return d
 }
+
+func isOfRequest(err *field.Error) bool { return strings.HasPrefix(err.Field, "spec.desiredUpdate") }
 
 const notAvailableDetail = "when image is empty the update must be an available update"
 

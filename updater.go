@@ -89,7 +89,7 @@ type Result struct {
 	Resolution clusterversion.Resolution
 	// Done reports that every manifest of the wanted release has been applied and
 	// nothing is left to do but to keep it so. A request for a version that no list
-	// has is not done.
+	// has is not done, nor is an invalid one for another release.
 	Done bool
 	// Failure is what failed, as of the last attempt: a [*LoadError] where the
 	// release could not be accepted, else what the pass over its manifests

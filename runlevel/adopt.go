@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -80,18 +79,9 @@ func (a *applier) adopt(ctx context.Context, id manifest.Identity, live *cluster
 	return true, nil
 }
 
-// adopts reports whether the fields of an entry are to become ours. Earlier
-// versions of this package applied the second and further manifests of an object
-// by managers of their own.
+// adopts reports whether the fields of an entry are to become ours.
 func (a *applier) adopts(e managedEntry) bool {
-	if e.subresource != "" {
-		return false
-	}
-	if e.operation == "Update" {
-		return slices.Contains(a.managers, e.manager)
-	}
-	number, ok := strings.CutPrefix(e.manager, clusterapi.ManagerPayload+"-")
-	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+	return e.operation == "Update" && e.subresource == "" && slices.Contains(a.managers, e.manager)
 }
 
 // adopted returns a copy of an object in whose managedFields the entries that adopts

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -25,57 +24,42 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// newMemory returns an empty cluster that knows OpenShift's kinds.
-func newMemory() *memory.Cluster { return memory.NewOpenShift(memory.Options{}) }
-
-// counting is an API that notes the writes that change something.
-type counting struct {
-	API
-	t      *testing.T
-	writes []string // "Apply Kind name by manager", for those that moved the resourceVersion
-	calls  int
-}
-
-func (c *counting) version(ctx context.Context, obj *unstructured.Unstructured) string {
-	u, err := c.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
-	if err != nil {
-		return ""
-	}
-	return u.GetResourceVersion()
-}
-
-func (c *counting) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	before := c.version(ctx, obj)
-	out, err := c.API.Apply(ctx, obj, o)
-	if c.calls++; err == nil && out.GetResourceVersion() != before {
-		c.writes = append(c.writes, "Apply "+obj.GetKind()+" "+shortName(clusterapi.KeyOf(obj))+" by "+o.FieldManager)
-	}
-	return out, err
-}
-
-func (c *counting) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	out, err := c.API.Create(ctx, obj, o)
-	if err == nil {
-		c.writes = append(c.writes, "Create "+obj.GetKind()+" "+shortName(clusterapi.KeyOf(obj)))
-	}
-	return out, err
-}
-
-func (c *counting) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, o clusterapi.DeleteOptions) error {
-	c.writes = append(c.writes, "Delete "+gvk.Kind+" "+shortName(key))
-	return c.API.Delete(ctx, gvk, key, o)
-}
-
-// doubleRun makes passes over one cluster.
+// doubleRun is a cluster that notes the writes which change something, and passes over it.
 type doubleRun struct {
-	t        *testing.T
-	api      *counting
+	*memory.Cluster
+	t        testing.TB
 	tracker  *Tracker
+	writes   []string // "Apply Kind ns/name"
+	applies  int      // calls, also those that change nothing
 	warnings []string
 }
 
-func newDoubleRun(t *testing.T) *doubleRun {
-	return &doubleRun{t: t, api: &counting{API: newMemory(), t: t}, tracker: NewTracker(nil)}
+func newDoubleRun(t testing.TB) *doubleRun {
+	r := &doubleRun{t: t, tracker: NewTracker(nil)}
+	r.Cluster = memory.NewOpenShift(memory.Options{Intercept: r.call})
+	return r
+}
+
+func (r *doubleRun) call(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+	if c.Object == nil && c.Verb != "Delete" {
+		return do(ctx)
+	}
+	version := func() string {
+		u, err := r.Get(ctx, c.GVK, c.Key)
+		if err != nil {
+			return ""
+		}
+		return u.GetResourceVersion()
+	}
+	if c.Verb == "Apply" {
+		r.applies++
+	}
+	before := version()
+	err := do(ctx)
+	if version() != before {
+		r.writes = append(r.writes, c.Verb+" "+c.GVK.Kind+" "+shortName(c.Key))
+	}
+	return err
 }
 
 // pass applies manifests, each "file: YAML", and returns what it wrote.
@@ -86,9 +70,18 @@ func (r *doubleRun) pass(state State, texts ...string) []string {
 		file, text, _ := strings.Cut(text, ": ")
 		ms = append(ms, newManifest(r.t, file, text))
 	}
-	r.api.writes, r.api.calls = nil, 0
-	_, err := Run(r.t.Context(), manifest.NewTasks(ms), Options{
-		API: r.api, State: state, Tracker: r.tracker, Workers: 1, Backoff: &Backoff{Steps: 1},
+	_, err := r.run(state, manifest.NewTasks(ms))
+	if err != nil {
+		r.t.Fatal(err, causeOf(err))
+	}
+	return r.writes
+}
+
+// run makes a pass over tasks.
+func (r *doubleRun) run(state State, tasks []*manifest.Task) (*Result, error) {
+	r.writes, r.applies = nil, 0
+	return Run(r.t.Context(), tasks, Options{
+		API: r, State: state, Tracker: r.tracker, Workers: 1, Backoff: &Backoff{Steps: 1},
 		Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 		Observe: func(e clusterapi.Event) {
 			if e.Type == EventWarning {
@@ -96,22 +89,12 @@ func (r *doubleRun) pass(state State, texts ...string) []string {
 			}
 		},
 	})
-	if err != nil {
-		r.t.Fatal(err, causeOf(err))
-	}
-	return r.api.writes
 }
 
 func (r *doubleRun) get(apiVersion, kind, name string) *unstructured.Unstructured {
 	r.t.Helper()
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(apiVersion)
-	u.SetKind(kind)
-	u, err := r.api.Get(r.t.Context(), u.GroupVersionKind(), clusterapi.Key("ns", name))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return u
+	gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+	return checktest.Get(r.Get(r.t.Context(), gvk, clusterapi.Key("ns", name)))(r.t)
 }
 
 func dataOf(u *unstructured.Unstructured) map[string]string {
@@ -130,13 +113,13 @@ func TestDoublesAreMerged(t *testing.T) {
 	for _, state := range []State{Initializing, Updating, Reconciling} {
 		t.Run(string(state), func(t *testing.T) {
 			r := newDoubleRun(t)
-			once := []string{"Apply ConfigMap ns/two by clusterupdate-payload"}
-			if diff := cmp.Diff(once, r.pass(state, texts...)); diff != "" || r.api.calls != 1 {
-				t.Errorf("%d calls, first pass %s", r.api.calls, diff)
+			once := []string{"Apply ConfigMap ns/two"}
+			if diff := cmp.Diff(once, r.pass(state, texts...)); diff != "" || r.applies != 1 {
+				t.Errorf("%d calls, first pass %s", r.applies, diff)
 			}
 			checktest.Same(t, map[string]string{"both": "b", "same": "s", "one": "a", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two")))
-			if writes := r.pass(Reconciling, texts...); len(writes) > 0 || r.api.calls != 1 {
-				t.Errorf("%d calls, second pass %q", r.api.calls, writes)
+			if writes := r.pass(Reconciling, texts...); len(writes) > 0 || r.applies != 1 {
+				t.Errorf("%d calls, second pass %q", r.applies, writes)
 			}
 			want := []string{`Group: "" Kind: "ConfigMap" Namespace: "ns" Name: "two": applied as one from 0000_10_a_1.yaml, 0000_20_b_2.yaml; ` +
 				`overridden: data.both (by 0000_20_b_2.yaml), metadata.annotations["x.y/z"] (by 0000_20_b_2.yaml), metadata.labels.l (by 0000_20_b_2.yaml)`}
@@ -167,48 +150,6 @@ func TestThreeManifestsOfOneResource(t *testing.T) {
 	}
 }
 
-// Earlier versions applied further manifests by managers of their own. What
-// these set goes with the manifest, and what others set stays.
-func TestFormerManagersAreGivenUp(t *testing.T) {
-	first := "0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1', both: '1'}}"
-	second := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: '1', both: '2'}}"
-	apply := func(r *doubleRun, manager, data string) {
-		t.Helper()
-		u := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: "+data+"}")
-		checktest.Get(r.api.API.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: manager}))(t)
-	}
-	for name, c := range map[string]struct {
-		texts []string
-		want  map[string]string
-	}{
-		"the manifest is still there":  {[]string{first, second}, map[string]string{"a": "1", "b": "1", "both": "2", "foreign": "x", "similar": "x"}},
-		"the second one has gone":      {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
-		"the first one has gone":       {[]string{second}, map[string]string{"b": "1", "both": "2", "foreign": "x", "similar": "x"}},
-		"and so has one that was 12th": {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newDoubleRun(t)
-			apply(r, "clusterupdate-payload", "{a: '1', both: '1'}")
-			apply(r, "clusterupdate-payload-2", "{b: '1', both: '2'}")
-			apply(r, "clusterupdate-payload-12", "{c: '1'}")
-			apply(r, "someone", "{foreign: x}")
-			apply(r, "clusterupdate-payload-x", "{similar: x}")
-			r.pass(Reconciling, c.texts...)
-			u := r.get("v1", "ConfigMap", "c")
-			checktest.Same(t, c.want, dataOf(u))
-			var managers []string
-			for _, f := range u.GetManagedFields() {
-				managers = append(managers, f.Manager)
-			}
-			slices.Sort(managers)
-			checktest.Same(t, []string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers)
-			if writes := r.pass(Reconciling, c.texts...); len(writes) > 0 {
-				t.Errorf("second pass: %q", writes)
-			}
-		})
-	}
-}
-
 // A manifest that only creates does so if it comes first, and is never merged:
 // what it set stays as somebody may have changed it.
 func TestDoublesWithCreateOnly(t *testing.T) {
@@ -219,10 +160,10 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 		writes []string
 		want   map[string]string
 	}{
-		"created, then applied":          {[]string{create, normal}, []string{"Create ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"user": "default", "both": "applied", "ours": "x"}},
-		"applied, so there is no need":   {[]string{normal, create}, []string{"Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"both": "applied", "ours": "x"}},
+		"created, then applied":          {[]string{create, normal}, []string{"Create ConfigMap ns/c", "Apply ConfigMap ns/c"}, map[string]string{"user": "default", "both": "applied", "ours": "x"}},
+		"applied, so there is no need":   {[]string{normal, create}, []string{"Apply ConfigMap ns/c"}, map[string]string{"both": "applied", "ours": "x"}},
 		"two that create: the first":     {[]string{create, strings.ReplaceAll(create, "default", "other")}, []string{"Create ConfigMap ns/c"}, map[string]string{"user": "default", "both": "created"}},
-		"two applied and one in between": {[]string{normal, create, strings.ReplaceAll(normal, "ours", "more")}, []string{"Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"both": "applied", "ours": "x", "more": "x"}},
+		"two applied and one in between": {[]string{normal, create, strings.ReplaceAll(normal, "ours", "more")}, []string{"Apply ConfigMap ns/c"}, map[string]string{"both": "applied", "ours": "x", "more": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDoubleRun(t)
@@ -237,7 +178,7 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 			}
 			// the user's own value stays
 			u.Object["data"].(map[string]any)["user"] = "mine"
-			checktest.Get(r.api.API.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}))(t)
+			checktest.Get(r.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}))(t)
 			if writes := r.pass(Updating, c.texts...); len(writes) > 0 || dataOf(r.get("v1", "ConfigMap", "c"))["user"] != "mine" {
 				t.Errorf("after a change by the user: %q", writes)
 			}
@@ -253,7 +194,7 @@ func TestDoublesWithDelete(t *testing.T) {
 	two := "0000_30_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: x}}"
 	r := newDoubleRun(t)
 	r.pass(Updating, "x.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {old: x}}")
-	want := []string{"Delete ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}
+	want := []string{"Delete ConfigMap ns/c", "Apply ConfigMap ns/c"}
 	checktest.Same(t, want, r.pass(Updating, remove, one, two))
 	checktest.Same(t, map[string]string{"a": "x", "b": "x"}, dataOf(r.get("v1", "ConfigMap", "c")))
 	for _, state := range []State{Updating, Reconciling} {
@@ -268,10 +209,10 @@ func TestDoublesWithDelete(t *testing.T) {
 func TestDoubleClusterOperators(t *testing.T) {
 	r := newDoubleRun(t)
 	co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, spec: {}, status: {conditions: [{type: Available, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Degraded, status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z'}], versions: [{name: a, version: '1'}]}}")
-	checktest.OK(t, r.api.API.(*memory.Cluster).Load(co))
+	checktest.OK(t, r.Load(co))
 	text := "0000_10_%s_1.yaml: {apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {%s: x, both: %s}}, spec: {}, status: {versions: [{name: %s, version: '1'}]}}"
 	texts := []string{fmt.Sprintf(text, "a", "a", "a", "a"), fmt.Sprintf(text, "b", "b", "b", "a")}
-	checktest.Same(t, []string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(Reconciling, texts...))
+	checktest.Same(t, []string{"Apply ClusterOperator co"}, r.pass(Reconciling, texts...))
 	if writes := r.pass(Reconciling, texts...); len(writes) > 0 {
 		t.Errorf("second pass: %q", writes)
 	}
@@ -280,7 +221,7 @@ func TestDoubleClusterOperators(t *testing.T) {
 		_, text, _ := strings.Cut(text, ": ")
 		ms = append(ms, newManifest(t, fmt.Sprintf("0000_10_%d_x.yaml", i), text))
 	}
-	_, err := Run(t.Context(), manifest.NewTasks(ms), Options{API: r.api, State: Reconciling})
+	_, err := r.run(Reconciling, manifest.NewTasks(ms))
 	if te, ok := errors.AsType[*TaskError](err); !ok || te.Task.Index != 2 || te.Wait.Undone[0] != "operator to 1" {
 		t.Errorf("%v", err)
 	}
@@ -307,7 +248,7 @@ func TestDoublesFailAndVanish(t *testing.T) {
 		t.Fatalf("%+v %v %q", res, err, api.writes())
 	}
 	checktest.Same(t, map[string]string{"k0": "x", "k1": "x"}, dataOf(api.get("ConfigMap", "ns/c")))
-	c := newMemory()
+	c := memory.NewOpenShift(memory.Options{})
 	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
 		o := Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
 		checktest.Get(Run(t.Context(), manifest.NewTasks(ms), o))(t)
@@ -367,27 +308,22 @@ func TestRealDoubles(t *testing.T) {
 	if len(count) != 1 {
 		t.Fatalf("doubles: %v", count)
 	}
-	c := newMemory()
-	checktest.OK(t, c.Load(operatorsAt(t, p)...))
-	api := &counting{API: c, t: t}
-	tr := NewTracker(nil)
+	r := newDoubleRun(t)
+	checktest.OK(t, r.Load(operatorsAt(t, p)...))
 	for i, state := range []State{Updating, Reconciling, Reconciling, Updating} {
-		api.writes = nil
-		res, err := Run(t.Context(), p.Tasks(), Options{
-			API: api, State: state, Tracker: tr, Workers: 1, Backoff: &Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
-		})
+		res, err := r.run(state, p.Tasks())
 		if err != nil || res.Done != 827 {
 			t.Fatalf("%+v %v", res, err)
 		}
-		slices.Sort(api.writes)
-		if twice := len(api.writes) - len(slices.Compact(slices.Clone(api.writes))); twice > 0 {
+		slices.Sort(r.writes)
+		if twice := len(r.writes) - len(slices.Compact(slices.Clone(r.writes))); twice > 0 {
 			t.Errorf("pass %d: %d objects are written twice", i, twice)
 		}
-		if i > 1 && len(api.writes) > 0 { // the second pass writes the metadata of ClusterOperators
-			t.Errorf("pass %d: %q", i, api.writes)
+		if i > 1 && len(r.writes) > 0 { // the second pass writes the metadata of ClusterOperators
+			t.Errorf("pass %d: %q", i, r.writes)
 		}
 	}
-	ns := checktest.Get(c.Get(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}").GroupVersionKind(), clusterapi.Key("", "openshift-insights")))(t)
+	ns := checktest.Get(r.Get(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}").GroupVersionKind(), clusterapi.Key("", "openshift-insights")))(t)
 	if l := ns.GetLabels(); l["pod-security.kubernetes.io/enforce"] != "privileged" || l["openshift.io/cluster-monitoring"] != "true" {
 		t.Errorf("labels %v", l)
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -60,29 +61,36 @@ func configMaps(t testing.TB, files ...string) []*manifest.Task {
 	return manifest.NewTasks(ms)
 }
 
-// fakeAPI is a small cluster: objects by kind and name. Apply replaces what
-// the object names at the top and keeps the status.
+// fakeAPI is a cluster that takes objects which are not valid, and keeps those that are
+// deleted, as finalizers do.
 type fakeAPI struct {
-	mu      sync.Mutex
-	objects map[string]*unstructured.Unstructured
-	calls   []string // "Verb Kind ns/name", without Get
-	reads   []string
+	*memory.Cluster
+	mu    sync.Mutex
+	kinds map[string]schema.GroupVersionKind // by kind
+	calls []string                           // "Verb Kind ns/name", without Get
+	reads []string
 	// before is asked before each verb; an error fails it.
 	before func(ctx context.Context, verb, kind, name string) error
-	// after may change what a write stores.
+	// after may change what a write has stored.
 	after func(verb string, stored *unstructured.Unstructured)
 }
 
 func newFake(objs ...*unstructured.Unstructured) *fakeAPI {
-	f := &fakeAPI{objects: make(map[string]*unstructured.Unstructured)}
+	f := &fakeAPI{kinds: make(map[string]schema.GroupVersionKind)}
+	f.Cluster = memory.NewOpenShift(memory.Options{Lenient: true, Intercept: f.call})
 	for _, o := range objs {
-		f.objects[fakeKey(o.GroupVersionKind(), clusterapi.KeyOf(o))] = o
+		f.kinds[o.GetKind()] = o.GroupVersionKind()
+		f.load(o)
 	}
 	return f
 }
 
-func fakeKey(gvk schema.GroupVersionKind, key types.NamespacedName) string {
-	return gvk.GroupKind().String() + " " + key.String()
+// load stores an object, whole, in the place of the one that is there.
+func (f *fakeAPI) load(o *unstructured.Unstructured) {
+	_ = f.Remove(o.GroupVersionKind(), clusterapi.KeyOf(o)) // it may not be there
+	if err := f.Load(o); err != nil {
+		panic(err)
+	}
 }
 
 func notFound(gvk schema.GroupVersionKind, name string) error {
@@ -96,22 +104,31 @@ func shortName(key types.NamespacedName) string {
 	return key.String()
 }
 
-func (f *fakeAPI) call(ctx context.Context, verb string, gvk schema.GroupVersionKind, key types.NamespacedName) error {
+func (f *fakeAPI) call(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+	if c.Verb == "List" { // of get
+		return do(ctx)
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	f.mu.Lock()
-	text := verb + " " + gvk.Kind + " " + shortName(key)
-	if verb == "Get" {
+	f.kinds[c.GVK.Kind] = c.GVK
+	text := c.Verb + " " + c.GVK.Kind + " " + shortName(c.Key)
+	if c.Verb == "Get" {
 		f.reads = append(f.reads, text)
 	} else {
 		f.calls = append(f.calls, text)
 	}
 	f.mu.Unlock()
 	if f.before != nil {
-		return f.before(ctx, verb, gvk.Kind, shortName(key))
+		if err := f.before(ctx, c.Verb, c.GVK.Kind, shortName(c.Key)); err != nil {
+			return err
+		}
 	}
-	return nil
+	if c.Verb == "Delete" {
+		return nil
+	}
+	return do(ctx)
 }
 
 func (f *fakeAPI) writes() []string {
@@ -120,97 +137,40 @@ func (f *fakeAPI) writes() []string {
 	return slices.Clone(f.calls)
 }
 
+// get returns an object without a call, nil if absent.
 func (f *fakeAPI) get(kind, name string) *unstructured.Unstructured {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, o := range f.objects {
-		if o.GetKind() == kind && shortName(clusterapi.KeyOf(o)) == name {
-			return o
+	gvk := f.kinds[kind]
+	f.mu.Unlock()
+	list, err := f.List(context.Background(), gvk, clusterapi.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	for i := range list.Items {
+		if shortName(clusterapi.KeyOf(&list.Items[i])) == name {
+			return &list.Items[i]
 		}
 	}
 	return nil
 }
 
-func (f *fakeAPI) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if err := f.call(ctx, "Get", gvk, key); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if o, ok := f.objects[fakeKey(gvk, key)]; ok {
-		return o.DeepCopy(), nil
-	}
-	return nil, notFound(gvk, key.Name)
-}
-
-func (f *fakeAPI) List(context.Context, schema.GroupVersionKind, clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	return nil, fmt.Errorf("nothing here lists")
-}
-
-func (f *fakeAPI) store(verb string, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := fakeKey(obj.GroupVersionKind(), clusterapi.KeyOf(obj))
-	old, exists := f.objects[key]
-	if verb == "Create" && exists {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: obj.GetKind()}, obj.GetName())
-	}
-	stored := obj.DeepCopy()
-	if exists {
-		stored = old.DeepCopy()
-		for k, v := range obj.DeepCopy().Object {
-			stored.Object[k] = v
-		}
-	} else {
-		stored.SetUID(types.UID("uid-" + obj.GetName()))
-	}
-	stored.SetResourceVersion("1")
-	if f.after != nil {
+// changed lets after change what was stored.
+func (f *fakeAPI) changed(verb string, stored *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+	if err == nil && f.after != nil {
 		f.after(verb, stored)
+		f.load(stored)
 	}
-	f.objects[key] = stored
-	return stored.DeepCopy(), nil
+	return stored, err
 }
 
-func (f *fakeAPI) Create(ctx context.Context, obj *unstructured.Unstructured, _ clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	if err := f.call(ctx, "Create", obj.GroupVersionKind(), clusterapi.KeyOf(obj)); err != nil {
-		return nil, err
-	}
-	return f.store("Create", obj)
+func (f *fakeAPI) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	stored, err := f.Cluster.Create(ctx, obj, o)
+	return f.changed("Create", stored, err)
 }
 
 func (f *fakeAPI) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	if o.FieldManager != clusterapi.ManagerPayload {
-		return nil, fmt.Errorf("applied by %q", o.FieldManager)
-	}
-	if err := f.call(ctx, "Apply", obj.GroupVersionKind(), clusterapi.KeyOf(obj)); err != nil {
-		return nil, err
-	}
-	return f.store("Apply", obj)
-}
-
-func (f *fakeAPI) Update(context.Context, *unstructured.Unstructured, clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return nil, fmt.Errorf("nothing here updates")
-}
-
-func (f *fakeAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, _ clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	if err := f.call(ctx, "UpdateStatus", obj.GroupVersionKind(), clusterapi.KeyOf(obj)); err != nil {
-		return nil, err
-	}
-	return f.store("UpdateStatus", obj)
-}
-
-func (f *fakeAPI) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, _ clusterapi.DeleteOptions) error {
-	if err := f.call(ctx, "Delete", gvk, key); err != nil {
-		return err
-	}
-	return nil // finalizers keep it until a test removes it
-}
-
-func (f *fakeAPI) remove(gvk schema.GroupVersionKind, key types.NamespacedName) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.objects, fakeKey(gvk, key))
+	stored, err := f.Cluster.Apply(ctx, obj, o)
+	return f.changed("Apply", stored, err)
 }
 
 // progressOf is the progress of an event.

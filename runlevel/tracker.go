@@ -44,8 +44,7 @@ type deletion struct {
 	overruled           bool // the release that deletes it has applied it since
 }
 
-// deletionKey identifies an object to delete. Group is empty in what earlier
-// versions saved.
+// deletionKey identifies an object to delete.
 type deletionKey struct {
 	group, kind, namespace, name string
 }
@@ -132,18 +131,7 @@ func (t *Tracker) PendingDeletions() []string {
 func (t *Tracker) deletion(key deletionKey) deletion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.deletions[t.known(key)]
-}
-
-// known is the key under which a deletion is kept: the one without a group, if an
-// earlier version saved it.
-func (t *Tracker) known(key deletionKey) deletionKey {
-	old := key
-	old.group = ""
-	if _, ok := t.deletions[old]; ok {
-		return old
-	}
-	return key
+	return t.deletions[key]
 }
 
 // applied records that an object was applied: its deletion is forgotten or, if the
@@ -151,7 +139,6 @@ func (t *Tracker) known(key deletionKey) deletionKey {
 func (t *Tracker) applied(key deletionKey, deletes bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key = t.known(key)
 	switch d := t.deletions[key]; {
 	case !d.requested:
 	case deletes:
@@ -164,7 +151,7 @@ func (t *Tracker) applied(key deletionKey, deletes bool) {
 func (t *Tracker) setDeletion(key deletionKey, d deletion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.deletions[t.known(key)] = d
+	t.deletions[key] = d
 }
 
 // warnOnce reports whether a warning is given for the first time.

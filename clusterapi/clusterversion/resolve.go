@@ -51,7 +51,8 @@ const (
 // may be found. The zero value is what the cluster-version operator does. It is plain
 // data.
 type ResolveOptions struct {
-	// History takes the image of a version that the history has.
+	// History takes the image of a version that the history has, unless it is an update
+	// with known issues.
 	History bool
 	// Accepted takes a conditional update where desiredUpdate.acceptRisks names all
 	// of its risks, or if it is recommended after all.
@@ -150,22 +151,25 @@ func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o 
 	if version == "" { // only risks are accepted
 		return stay
 	}
-	at := conditional(cv, version)
-	switch image := historyImage(cv, version); {
+	at, past := conditional(cv, version), historyImage(cv, version)
+	switch {
 	case multi:
 	case at != nil && at.Release.Image != "" && (o.Conditional || o.Accepted && accepts(u, at)):
 		return resolved(cv, base, version, at.Release.Image, u.Force, RowAtRisk)
-	case o.History && image != "":
-		return resolved(cv, base, version, image, u.Force, RowHistory)
+	case o.History && at == nil && past != "":
+		return resolved(cv, base, version, past, u.Force, RowHistory)
 	}
 	stay.Outcome, stay.Row = NotFound, RowNotFound
 	switch {
 	case multi:
 		stay.Why = fmt.Sprintf("no multi-architecture release of %s is available", version)
-	case historyImage(cv, version) != "":
-		stay.Why = fmt.Sprintf("version %s is known from the history, but is not an available update: request it with its image %s", version, historyImage(cv, version))
+	case at != nil:
+		stay.Why = notRecommended(at)
+	case past != "":
+		const why = "version %s is known from the history, but is not an available update: request it with its image %s"
+		stay.Why = fmt.Sprintf(why, version, past)
 	default:
-		stay.Why = notRecommended(cv, version)
+		stay.Why = fmt.Sprintf("version %s is not an available update", version)
 	}
 	return stay
 }
@@ -229,14 +233,8 @@ func conditional(cv *configv1.ClusterVersion, version string) *configv1.Conditio
 	return nil
 }
 
-func notRecommended(cv *configv1.ClusterVersion, version string) string {
-	if c := conditional(cv, version); c != nil {
-		var names []string
-		for _, risk := range c.Risks {
-			names = append(names, risk.Name)
-		}
-		return fmt.Sprintf("version %s is not recommended for this cluster because of the risks %s: to accept them, request it with its image %s",
-			version, strings.Join(names, ", "), c.Release.Image)
-	}
-	return fmt.Sprintf("version %s is not an available update", version)
+func notRecommended(c *configv1.ConditionalUpdate) string {
+	const why = "version %s is not recommended for this cluster because of the risks %s: " +
+		"to accept them, request it with its image %s"
+	return fmt.Sprintf(why, c.Release.Version, strings.Join(riskNames(c.Risks), ", "), c.Release.Image)
 }

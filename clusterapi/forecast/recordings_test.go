@@ -2,8 +2,10 @@ package forecast_test
 
 import (
 	"context"
+	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -86,4 +89,35 @@ func TestNamespaces(t *testing.T) {
 	checktest.Equal(t, forecast.Stuck, f.Rehearsal.Outcome, "why: %v", f.Rehearsal.Why)
 	checktest.Has(t, f.Rehearsal.Why[0].String(), `Could not update rolebinding "kube-system/cloud-controller-manager"`)
 	checktest.Equal(t, 1, len(f.WhyNot()), "%s", signs(t, f))
+}
+
+// An object in a namespace that only an operator of the target makes is refused by neither
+// the preview nor the rehearsal, and both say what they assume.
+func TestNewNamespace(t *testing.T) {
+	const file = "release-manifests/0000_70_dns-operator_07_clusteroperator.yaml"
+	text := string(checktest.Get(fs.ReadFile(sample.To(), file))(t))
+	text = strings.Replace(text, "relatedObjects:", `relatedObjects: # and the operand's
+  - {group: "", resource: namespaces, name: openshift-dns-proxy}`, 1) + `---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: defaults
+  namespace: openshift-dns-proxy
+  annotations: {include.release.openshift.io/self-managed-high-availability: "true"}
+`
+	to := overlay{sample.To(), fstest.MapFS{file: &fstest.MapFile{Data: []byte(text)}}}
+	images := payload.Images{
+		checktest.Get(payload.Open(t.Context(), sample.FromVersion, sample.From()))(t),
+		checktest.Get(payload.Open(t.Context(), sample.ToVersion, to))(t),
+	}
+	cluster := checktest.Get(simulation.New(simulation.Options{
+		Clock:   reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		Release: payload.Release(images[0].Payload), ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
+	}))(t)
+	o := forecast.Options{To: sample.ToVersion, Releases: images, Rehearse: &forecast.RehearseOptions{}}
+	f := checktest.Get(forecast.Update(t.Context(), cluster, o))(t)
+	checktest.Equal(t, forecast.Completed, f.Rehearsal.Outcome, "why: %v", f.Rehearsal.Why)
+	checktest.Equal(t, 0, f.Changes.Count(preview.Fail), "objects refused")
+	checktest.Has(t, strings.Join(f.Changes.Assumed, "\n"), "Operators of the release make these namespaces: openshift-dns-proxy.")
+	checktest.Has(t, strings.Join(f.Rehearsal.Assumed, "\n"), "an operator of 4.21.1 makes the namespace openshift-dns-proxy")
 }

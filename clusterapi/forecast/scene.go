@@ -16,6 +16,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -99,7 +100,7 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 		return s, err
 	}
 	for _, step := range []func(context.Context, *configv1.ClusterVersion) error{
-		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findNamed, s.findBroken, s.findPods,
+		s.makeNamespaces, s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findNamed, s.findBroken, s.findPods,
 	} {
 		if err := step(ctx, cv); err != nil {
 			return nil, err
@@ -174,6 +175,21 @@ func (s *scene) Payload(_ context.Context, want configv1.Release) (fs.FS, error)
 		}
 	}
 	return nil, fmt.Errorf("the rehearsal has no release %s", want.Image)
+}
+
+// makeNamespaces makes the namespaces that operators of To make once they run.
+func (s *scene) makeNamespaces(ctx context.Context, _ *configv1.ClusterVersion) error {
+	for _, name := range manifest.NewNamespaces(s.o.From.Payload, s.o.To.Payload) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		_, err := clusterapi.Create(ctx, s.base, ns, clusterapi.CreateOptions{})
+		switch {
+		case err == nil:
+			s.assumed.add("an operator of " + s.o.To.Version() + " makes the namespace " + name)
+		case !apierrors.IsAlreadyExists(err):
+			return err
+		}
+	}
+	return nil
 }
 
 // applyReleases brings the objects of From into being as a pass over a cluster at rest

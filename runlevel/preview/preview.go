@@ -256,6 +256,9 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Preview, erro
 		o.Clock = clock.RealClock{}
 	}
 	r := newRun(o)
+	if err := r.makeNamespaces(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.pass(ctx, tasks); err != nil {
 		return nil, err
 	}

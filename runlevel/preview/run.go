@@ -32,6 +32,7 @@ type run struct {
 	groups     []*group
 	plurals    map[schema.GroupKind]string // of custom resources
 	namespaces map[string]bool             // that are taken to exist
+	made       []string                    // namespaces that operators make once they run
 }
 
 // note is what is known of an object.

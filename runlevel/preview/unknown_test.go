@@ -149,6 +149,34 @@ func TestUnknownNamespace(t *testing.T) {
 	}
 }
 
+// A namespace that an operator of the release makes, and none of the running release, comes
+// about once it runs.
+func TestNewNamespace(t *testing.T) {
+	const operator = "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o}, spec: {}, " +
+		"status: {relatedObjects: [{group: '', resource: namespaces, name: RELATED}]}}\n---\n"
+	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: operand}, data: {a: b}}"
+	related := strings.Replace(operator, "RELATED", "operand", 1)
+	other := strings.Replace(operator, "RELATED", "other", 1)
+	for _, tt := range []struct {
+		name, running, target string
+		want                  preview.Action
+	}{
+		{"new", other, related + text, preview.Create},
+		{"not related", other, other + text, preview.Fail},
+		{"related before", related, related + text, preview.Fail},
+		{"used before", other + text, related + text, preview.Fail},
+		{"made before", "{apiVersion: v1, kind: Namespace, metadata: {name: operand}}", related + text, preview.Fail},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := preview.Options{Reader: cluster(t, ""), Running: payload(t, "1", tt.running), Payload: payload(t, "2", tt.target)}
+			p := checktest.Get(preview.Run(t.Context(), o.Payload.Tasks(), o))(t)
+			checktest.Equal(t, tt.want, changeOf(t, p, "ConfigMap operand/c").Action, "action")
+			noted := slices.Contains(p.Assumed, "Operators of the release make these namespaces: operand.")
+			checktest.Equal(t, tt.want == preview.Create, noted, "assumed %q", p.Assumed)
+		})
+	}
+}
+
 // A failure that says nothing about the cluster is the preview's error.
 func TestReadFails(t *testing.T) {
 	text := strings.ReplaceAll(release, "SPEC", "{size: 1}")

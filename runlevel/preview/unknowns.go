@@ -67,6 +67,9 @@ func (r *run) assumed(p *Preview) []string {
 	if len(r.namespaces) > 0 {
 		out = append(out, "Namespaces that were not collected exist: "+strings.Join(slices.Sorted(maps.Keys(r.namespaces)), ", ")+".")
 	}
+	if len(r.made) > 0 {
+		out = append(out, "Operators of the release make these namespaces: "+strings.Join(r.made, ", ")+".")
+	}
 	if kinds := r.assumedKinds(p); len(kinds) > 0 {
 		out = append(out, "All objects of these kinds were recorded: "+strings.Join(kinds, ", ")+".")
 	}
