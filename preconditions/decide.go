@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
 )
 
 // Policy describes how a report becomes a decision. The zero value decides as the
@@ -211,7 +213,7 @@ func (r *Report) bypasses(p Policy) (map[string]Bypass, []Bypass, error) {
 			errs = append(errs, fmt.Errorf("bypass of unknown check %q", b.Check))
 		case b.By == "" || b.Why == "":
 			errs = append(errs, fmt.Errorf("bypass of check %q does not say who bypasses it and why", b.Check))
-		case b.Image != "" && b.Image != r.Transition.TargetImage:
+		case b.Image != "" && !graph.SameDigest(b.Image, r.Transition.TargetImage):
 			void = append(void, b)
 		default:
 			if _, ok := valid[b.Check]; !ok {

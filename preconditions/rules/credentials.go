@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
@@ -93,8 +94,9 @@ func cloudCredentials(ctx context.Context, in *preconditions.Input) ([]precondit
 	case completed == nil:
 		return nil, nil
 	}
-	upgradeable, ok := upgradeableTo(s.object)
-	ok = ok && facts.MinorOf(upgradeable) > facts.MinorOf(completed)
+	last := openshift.MinorOf(completed)
+	prepared, ok := upgradeableTo(s.object)
+	ok = ok && prepared.Above(last)
 	switch {
 	case !s.manual && ok:
 		return nil, nil
@@ -106,36 +108,26 @@ func cloudCredentials(ctx context.Context, in *preconditions.Input) ([]precondit
 	case !ok:
 		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", "Upgradeable annotation "+operators.AnnotationUpgradeableTo+
 			" on cloudcredential.operator.openshift.io/cluster object needs updating before upgrade. See Manually Creating IAM documentation for instructions on preparing a cluster for upgrade.", remedy), remedyErr
-	case in.Target != nil && facts.MinorOf(upgradeable) < facts.MinorOf(in.Target):
+	case in.Target != nil && openshift.MinorOf(in.Target).Above(prepared):
 		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
-	case farAhead(upgradeable, completed, in.Target):
+	case !prepared.Follows(last) && (in.Target == nil || prepared.Above(openshift.MinorOf(in.Target))):
 		return find(preconditions.Warning, "UpgradeableAnnotationAhead", fmt.Sprintf("The credentials are said to be prepared up to %s, more than one minor version ahead: what later releases need is not known yet", value),
 			"Set the annotation to the version of the next update"), nil
 	}
 	return nil, nil
 }
 
-// farAhead reports whether an annotation promises more than the next minor version,
-// and more than the target.
-func farAhead(upgradeable, completed, target *semver.Version) bool {
-	next := facts.MinorOf(completed) + 1
-	if target != nil {
-		next = max(next, facts.MinorOf(target))
-	}
-	if target != nil && target.Major() == upgradeable.Major() && target.Major() != completed.Major() {
-		return facts.MinorOf(upgradeable) > facts.MinorOf(target)
-	}
-	return facts.MinorOf(upgradeable) > next
-}
-
 // upgradeableTo reads the annotation. What cannot be read counts as absent.
-func upgradeableTo(c *operatorv1.CloudCredential) (*semver.Version, bool) {
+func upgradeableTo(c *operatorv1.CloudCredential) (minor openshift.Minor, ok bool) {
 	text := strings.TrimPrefix(c.Annotations[operators.AnnotationUpgradeableTo], "v")
 	if strings.Count(text, ".") == 1 {
 		text += ".0"
 	}
 	v, err := facts.ParseVersion(text)
-	return v, err == nil
+	if err != nil {
+		return openshift.Minor{}, false
+	}
+	return openshift.MinorOf(v), true
 }
 
 // completedVersion is the version that was completed last; nil with its text if

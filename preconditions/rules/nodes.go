@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -188,11 +187,14 @@ func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 	for _, n := range nodes {
 		image := n.Status.NodeInfo.OSImage
 		o := nodeObject(n, "status.nodeInfo.osImage", image, image)
-		switch {
-		case image == "":
+		if image == "" {
 			unknown = append(unknown, n.Name)
-		case !packageRHEL(image):
-		case rhel7(n) || crosses(in.Transition, "4.19"):
+			continue
+		}
+		version, packages := openshift.PackageRHEL(image)
+		switch {
+		case !packages:
+		case isRHEL7(version) || isRHEL7(n.Labels["node.openshift.io/os_version"]) || crosses(in.Transition, "4.19"):
 			blocking = append(blocking, o)
 		default:
 			others = append(others, o)
@@ -210,17 +212,7 @@ func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 	return found, err
 }
 
-// packageRHEL reports whether an OS image is RHEL made of packages. The node labels do
-// not say: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
-func packageRHEL(osImage string) bool {
-	return strings.HasPrefix(osImage, "Red Hat Enterprise Linux") && !strings.Contains(osImage, "CoreOS")
-}
-
-var rhel7Image = regexp.MustCompile(`^Red Hat Enterprise Linux( Server)? 7\b`)
-
-func rhel7(n *corev1.Node) bool {
-	return rhel7Image.MatchString(n.Status.NodeInfo.OSImage) || strings.HasPrefix(n.Labels["node.openshift.io/os_version"], "7")
-}
+func isRHEL7(version string) bool { return version == "7" || strings.HasPrefix(version, "7.") }
 
 // singleNode: a cluster with one control plane node is down while that node is updated.
 func singleNode(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
