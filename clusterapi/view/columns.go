@@ -52,7 +52,7 @@ func WriteColumns(out, errOut io.Writer, o *Objects, kind string, now time.Time)
 		return err
 	}
 	slices.SortStableFunc(lines, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
-	t := text.NewTable(out, 0, 3)
+	t := text.NewTable(text.NewWriter(out), 0, 3)
 	t.Row(header...)
 	for _, line := range lines {
 		for i, text := range line {
