@@ -11,6 +11,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -107,7 +108,7 @@ func newRollout(o *Objects) rollout {
 	}
 	if history := o.ClusterVersion.Status.History; len(history) > 0 {
 		r.target = history[0].Version
-		progressing := find(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
+		progressing := openshift.FindCondition(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
 		r.multiArch = isMultiArch(history) && progressing != nil && progressing.Status == configv1.ConditionTrue
 	}
 	return r

@@ -77,7 +77,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		return nil, errNoOperators
 	}
 	cv := o.ClusterVersion
-	progressing := find(cv.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	if progressing == nil {
 		return nil, errNoProgressing
 	}
