@@ -12,7 +12,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
@@ -347,7 +346,8 @@ func kernelModules(ctx context.Context, in *preconditions.Input) ([]precondition
 		return nil, &preconditions.NotApplicableError{Why: "the cluster has no out-of-tree kernel modules"}
 	}
 	var found findings
-	preflights, preflightErr := readPreflights(ctx, in)
+	_, preflights, preflightErr := operators.Preflights(ctx, in.Reader)
+	preflightErr = facts.UnlessMissing(preflightErr)
 	mine := operators.PreflightOf(preflights, in.TargetImage, in.TargetKernel)
 	if mine == nil {
 		if preflightErr != nil {
@@ -387,19 +387,6 @@ func kernelModules(ctx context.Context, in *preconditions.Input) ([]precondition
 			"Delete the preflight validation after use: oc delete preflightvalidationocp "+mine.Name, preconditions.Object{GVK: mine.GroupVersionKind(), Name: mine.Name})
 	}
 	return found, err
-}
-
-// readPreflights reads the preflight validations, in whichever version is served.
-func readPreflights(ctx context.Context, in *preconditions.Input) ([]*operators.PreflightValidation, error) {
-	all, err := facts.List[operators.PreflightValidation](ctx, in.Reader, clusterapi.ListOptions{})
-	if !meta.IsNoMatchError(err) {
-		return all, err
-	}
-	older, err := facts.List[operators.PreflightV1beta1](ctx, in.Reader, clusterapi.ListOptions{})
-	for _, p := range older {
-		all = append(all, &p.PreflightValidation)
-	}
-	return all, facts.UnlessMissing(err)
 }
 
 // preflightManifest is what to create.
