@@ -268,6 +268,9 @@ func poolNamed(o *Objects, name string) *mcfgv1.MachineConfigPool {
 func waitsForPool(o *Objects, p *Pool) []Chain {
 	object := poolResource(p.Name)
 	link := Link{Object: &object, State: fmt.Sprintf("%d of %d nodes updated", p.Updated, p.Total)}
+	if slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.isUnknown(o) }) {
+		link.State = "how many of its nodes are updated is unknown"
+	}
 	switch pool := poolNamed(o, p.Name); {
 	case p.complete():
 		return nil
@@ -286,9 +289,15 @@ func waitsForPool(o *Objects, p *Pool) []Chain {
 		if n.Phase == phaseUpdated {
 			continue
 		}
+		if n.Assessment == assessmentOutdated && n.isUnknown(o) {
+			continue
+		}
 		object := nodeResource(n.Name)
 		state := n.Phase
-		if n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable {
+		switch {
+		case n.isUnknown(o):
+			state = n.Assessment
+		case n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable:
 			state += ", " + n.Assessment
 		}
 		chain := Chain{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}

@@ -54,6 +54,12 @@ func (n *Node) updating() bool {
 	return !n.Updated && n.Phase != phasePaused && n.Phase != phasePending
 }
 
+// isUnknown reports that the version of the node is not known since MachineConfigs could
+// not be read.
+func (n *Node) isUnknown(o *Objects) bool {
+	return n.Version == "" && o.missing(kindConfig) != ""
+}
+
 // nodeReason is why a node is not available.
 type nodeReason struct {
 	short, summary, description string

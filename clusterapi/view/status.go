@@ -98,7 +98,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		s.UpdatingFor.Duration = max(now.Sub(started), 0).Round(time.Second)
 	}
 	outdated := func(n Node) bool {
-		return n.Phase != phaseUpdated && (n.Version != "" || o.missing(kindConfig) == "")
+		return n.Phase != phaseUpdated && !n.isUnknown(o)
 	}
 	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
 		return p.Name != masterPool && slices.ContainsFunc(p.Nodes, outdated)
