@@ -109,7 +109,7 @@ func TestReadsFail(t *testing.T) {
 		// What it reads only to say more, or to say that it is not concerned.
 		"MachineHealthChecks Node": true, "KubeletSkew MachineConfigPool": true,
 		// What it can find out in another way.
-		"KubeletSkew ClusterOperator": true, "Disconnected ConfigMap": true,
+		"KubeletSkew ClusterOperator": true, "DeprecatedAPIs ClusterOperator": true, "Disconnected ConfigMap": true,
 	}
 	for _, c := range rules.Documented(rules.Options{}) {
 		rule := c.(preconditions.Described).Rule()

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
 )
 
 // Policy describes how a report becomes a decision. The zero value decides as the
@@ -211,7 +213,7 @@ func (r *Report) bypasses(p Policy) (map[string]Bypass, []Bypass, error) {
 			errs = append(errs, fmt.Errorf("bypass of unknown check %q", b.Check))
 		case b.By == "" || b.Why == "":
 			errs = append(errs, fmt.Errorf("bypass of check %q does not say who bypasses it and why", b.Check))
-		case b.Image != "" && b.Image != r.Transition.TargetImage:
+		case b.Image != "" && !graph.SameDigest(b.Image, r.Transition.TargetImage):
 			void = append(void, b)
 		default:
 			if _, ok := valid[b.Check]; !ok {
@@ -248,68 +250,72 @@ func (r *Report) has(check string) bool {
 // Upgradeable of the ClusterVersion repeats ClusterOperators, gates, overrides and an
 // update in progress, and ClusterOperators repeat what has a check of its own.
 func tellOnce(results []Result) {
-	byVersion, operators := "", ""
-	operatorsTold := false // by the condition of the ClusterVersion
+	var version, operators Finding // those that repeat others; zero: there is none
 	for _, r := range results {
 		for i, f := range r.Findings {
 			switch {
 			case r.saysUnknown(i) || f.Severity < Blocking:
 			case r.Check == checkUpgradeable:
-				byVersion = f.Message
-			case r.Check == "ClusterOperators" && f.Reason == "ClusterOperatorNotUpgradeable":
-				operators = f.Message
+				version = f
+			case r.Check == checkOperators && f.Reason == reasonNotUpgradeable:
+				operators = f
 			}
 		}
 	}
-	for i := range results {
-		r := &results[i]
-		for j := range r.Findings {
-			if f := &r.Findings[j]; f.Severity >= Warning && !r.saysUnknown(j) {
-				f.ToldBy = teller(r.Check, *f, byVersion, operators)
-				operatorsTold = operatorsTold || r.Check == "ClusterOperators" && f.ToldBy != ""
-			}
-		}
-	}
-	if !operatorsTold {
-		return
-	}
-	for i := range results {
-		for j := range results[i].Findings {
-			if f := &results[i].Findings[j]; f.ToldBy == "ClusterOperators" {
-				f.ToldBy = checkUpgradeable
+	for _, r := range results {
+		for i := range r.Findings {
+			if f := &r.Findings[i]; f.Severity >= Warning && !r.saysUnknown(i) {
+				f.ToldBy = teller(r.Check, *f, version, operators)
 			}
 		}
 	}
 }
 
+// The documented check of ClusterOperators, and the reason of its finding about those
+// that are not upgradeable.
+const (
+	checkOperators       = "ClusterOperators"
+	reasonNotUpgradeable = "ClusterOperatorNotUpgradeable"
+)
+
 // teller returns the check whose finding reports the cause of a finding; empty: none
 // does.
-func teller(check string, f Finding, byVersion, operators string) string {
-	told := false
-	switch check {
-	case "ClusterOperators":
-		told = f.Reason == "ClusterOperatorNotUpgradeable" && byVersion != "" && !slices.ContainsFunc(f.Objects, func(o Object) bool {
-			_, message, found := strings.Cut(o.Note, ": ")
-			return !found || message == "" || !strings.Contains(byVersion, message)
-		})
-	case "AdminAcks":
-		told = len(f.Objects) == 1 && f.Objects[0].Value != "" && strings.Contains(byVersion, f.Objects[0].Value)
-	case "VersionOverrides":
-		told = strings.Contains(byVersion, "Disabling ownership via cluster version overrides")
-	case "UpdateInProgress":
-		told = strings.Contains(byVersion, "An update is already in progress")
-	}
-	if told {
-		return checkUpgradeable
-	}
+func teller(check string, f, version, operators Finding) string {
 	reason := operatorReason(check)
+	byOperators := reason != "" && f.Reason != "CredentialsSecretMissing" && strings.Contains(operators.Message, reason)
 	switch {
-	case reason == "" || f.Reason == "CredentialsSecretMissing" || !strings.Contains(operators, reason):
+	case isRepeated(check, f, version.Message):
+		return checkUpgradeable
+	case !byOperators:
 		return ""
-	case strings.Contains(byVersion, reason):
+	case strings.Contains(version.Message, reason) || areRepeated(operators, version.Message):
 		return checkUpgradeable
 	}
-	return "ClusterOperators"
+	return checkOperators
+}
+
+// isRepeated reports whether the message of the condition Upgradeable has the cause of a
+// finding.
+func isRepeated(check string, f Finding, message string) bool {
+	switch check {
+	case checkOperators:
+		return f.Reason == reasonNotUpgradeable && areRepeated(f, message)
+	case "AdminAcks":
+		return len(f.Objects) == 1 && f.Objects[0].Value != "" && strings.Contains(message, f.Objects[0].Value)
+	case "VersionOverrides":
+		return strings.Contains(message, "Disabling ownership via cluster version overrides")
+	case "UpdateInProgress":
+		return strings.Contains(message, "An update is already in progress")
+	}
+	return false
+}
+
+// areRepeated reports whether a message has that of every ClusterOperator of a finding.
+func areRepeated(operators Finding, message string) bool {
+	return !slices.ContainsFunc(operators.Objects, func(o Object) bool {
+		_, own, _ := strings.Cut(o.Note, ": ")
+		return own == "" || !strings.Contains(message, own)
+	})
 }
 
 // operatorReason is what the reason of a ClusterOperator that is not upgradeable contains
@@ -341,5 +347,5 @@ func (d Decision) tells(check string) bool {
 }
 
 func isTeller(check string, f Finding) bool {
-	return f.Severity >= Blocking && (check == checkUpgradeable || f.Reason == "ClusterOperatorNotUpgradeable")
+	return f.Severity >= Blocking && (check == checkUpgradeable || f.Reason == reasonNotUpgradeable)
 }

@@ -278,6 +278,9 @@ func TestBypassOfAnotherTarget(t *testing.T) {
 		t.Errorf("blocked %v, %v", d.Blocked, d.Err)
 	}
 	checktest.Same(t, []preconditions.Bypass{old}, d.Void)
+	mirrored := run(t, checks, input(reader(t), nil, "4.3.1@mirror.local/r@sha256:1"))
+	d = mirrored.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Bad", By: "ann", Why: "CHG1", Image: "quay.io/r@sha256:1"}}})
+	checktest.Equal(t, false, d.Blocked, "blocked by the same image of another registry")
 	here := preconditions.Bypass{Check: "Bad", By: "bob", Why: "CHG2"}
 	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{old, here}})
 	if d.Blocked || d.AcceptedRisks != `Bypassed precondition "Bad" (bob: CHG2): B: b` || d.Summary != "" {

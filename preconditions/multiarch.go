@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -73,7 +74,7 @@ func offeredReleases(cv *configv1.ClusterVersion) []configv1.Release {
 // cluster that lists the architectures of its offers, with the image that is wanted.
 func knownSingle(cv *configv1.ClusterVersion, in *Input) bool {
 	return in.TargetImage != "" && slices.ContainsFunc(offeredReleases(cv), func(r configv1.Release) bool {
-		return r.Image == in.TargetImage && r.Architecture != multi
+		return graph.SameDigest(r.Image, in.TargetImage) && r.Architecture != multi
 	})
 }
 
@@ -116,7 +117,7 @@ func toMulti(ctx context.Context, in *Input, cv *configv1.ClusterVersion) ([]Fin
 		add(Blocking, reason, meaning, remedy, clusterVersionObject(field, value))
 	}
 	current := cmp.Or(in.Current, facts.VersionOrNil(cv.Status.Desired.Version))
-	target := cmp.Or(in.Target, facts.VersionOrNil(in.targetVersion()))
+	target := in.Target
 	if current != nil && current.LessThan(facts.VersionOrNil("4.13.0")) {
 		block("MultiNotSupported", fmt.Sprintf("Release %s cannot be migrated to several architectures: 4.13.0 is the first that can", current),
 			"Update to 4.13.0 or later first", "status.desired.version", current.String())

@@ -153,6 +153,13 @@ func TestPoolsUpdating(t *testing.T) {
 	})
 }
 
+// apiServer is the operator of an API server of a version.
+func apiServer(version string) *configv1.ClusterOperator {
+	co := clusterOperator("kube-apiserver")
+	co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.18.5"}, {Name: "kube-apiserver", Version: version}}
+	return co
+}
+
 func TestKubeletSkew(t *testing.T) {
 	const next = "will not be supported in the next OpenShift minor version upgrade."
 	workers := func(versions ...string) []any {
@@ -161,11 +168,6 @@ func TestKubeletSkew(t *testing.T) {
 			objects = append(objects, node(fmt.Sprintf("w%d", i), "worker", kubelet(v)))
 		}
 		return objects
-	}
-	apiServer := func(v string) *configv1.ClusterOperator {
-		co := clusterOperator("kube-apiserver")
-		co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.18.5"}, {Name: "kube-apiserver", Version: v}}
-		return co
 	}
 	runCases(t, checkNamed(t, "KubeletSkew"), []checkCase{
 		{name: "even, the same", objects: workers("v1.31.4", "1.31.0"), want: "Passed"},

@@ -124,7 +124,7 @@ func rollback(cv *configv1.ClusterVersion, targetText string) *Finding {
 		f.Message = fmt.Sprintf("%s is less than the current target %s, and the cluster has no previous Semantic Version", targetText, currentText)
 	case !target.Equal(previous):
 		f.Message = fmt.Sprintf("%s is less than the current target %s, and the only supported rollback is to the cluster's previous version %s (%s)", targetText, currentText, entry.Version, entry.Image)
-	case sameMinor(previous, current):
+	case openshift.MinorOf(previous) == openshift.MinorOf(current):
 		return nil
 	default:
 		f.Message = fmt.Sprintf("%s is less than the current target %s and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended", targetText, currentText)
@@ -196,7 +196,7 @@ func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
 	if fault != nil {
 		return fault
 	}
-	same := sameMinor(target, current)
+	same := openshift.MinorOf(target) == openshift.MinorOf(current)
 	harmless := same || !target.GreaterThan(current)
 
 	if harmless && hasUnmanagedOverride(cv) {
@@ -389,7 +389,7 @@ func (all offers) nearest(current, target *semver.Version) *offer {
 		}
 		r := 1
 		if target != nil {
-			same := sameMinor(o.version, target)
+			same := openshift.MinorOf(o.version) == openshift.MinorOf(target)
 			below := !o.version.GreaterThan(target)
 			switch {
 			case same && below:

@@ -350,6 +350,9 @@ func TestReleasePrevious(t *testing.T) {
 		{name: "same version", cv: clusterVersion("4.18.5@A"), target: "4.18.5@B", payload: payload("4.18.5", "4.18.3"), want: "NotApplicable"},
 		{name: "no payload", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", want: "Unknown\nWarning NoSource: no source given for TargetPayload"},
 		{name: "offered", cv: clusterVersion("4.18.5@A", available("4.18.6@B")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "offered, mirrored", cv: clusterVersion("4.18.5@A", available("4.18.6@quay.io/r@sha256:1")), target: "4.18.6@mirror.local/r@sha256:1", payload: payload("4.18.6", "4.18.4"),
+			want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "rollback by image alone", cv: clusterVersion("4.18.5@A"), target: "@B", payload: payload("4.18.4", "4.18.3"), want: "NotApplicable"},
 		{name: "offered conditionally", cv: clusterVersion("4.18.5@A", conditional("4.18.6")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
 		{name: "another image is offered", cv: clusterVersion("4.18.5@A", available("4.18.6@C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
 		{name: "retarget: completed version is listed", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.18.4, the version that the update in progress started from, but not 4.18.5"},
@@ -392,6 +395,7 @@ func TestReleaseNewer(t *testing.T) {
 	runCases(t, checkNamed(t, "ReleaseNewer"), []checkCase{
 		{name: "another image", target: "4.18.5@B", want: "Failed\nWarning SameVersionOtherImage: release 4.18.5 is the version that the cluster runs, but of another image: B instead of A"},
 		{name: "the same image", target: "4.18.5@A", want: "Passed"},
+		{name: "the same image, mirrored", current: "4.18.5@quay.io/r@sha256:1", target: "4.18.5@mirror.local/r@sha256:1", want: "Passed"},
 		{name: "image not known", current: "4.18.5", target: "4.18.5@B", want: "Passed"},
 		{name: "to several architectures", target: "4.18.5@B", arch: configv1.ClusterVersionArchitectureMulti, want: "NotApplicable"},
 		{name: "newer", target: "4.18.6@B", want: "NotApplicable"},

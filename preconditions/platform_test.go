@@ -165,6 +165,17 @@ func TestDeprecatedAPIs(t *testing.T) {
 	const gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
 	walkers := []string{"system:kube-controller-manager a", "system:cluster-policy-controller b", "system:serviceaccount:kube-system:generic-garbage-collector c", "system:serviceaccount:kube-system:namespace-controller d"}
 	quiet := []any{gates(nil), acks(nil)}
+	runs37 := requestsPayload(t, "5.2.1", `apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata:
+  name: kube-apiserver
+  annotations:
+    include.release.openshift.io/self-managed-high-availability: "true"
+status:
+  versions:
+  - name: kube-apiserver
+    version: 1.37.0
+`)
 	runCases(t, checkNamed(t, "DeprecatedAPIs"), []checkCase{
 		{name: "none", objects: quiet, want: "Passed"},
 		{name: "used", objects: append(quiet, requestCount("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.32", 14, "bob kubectl/1", "ann go/2", "bob kubectl/1", "eve")),
@@ -185,7 +196,12 @@ func TestDeprecatedAPIs(t *testing.T) {
 			want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)\nWarning NotCollected: ConfigMap: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: not collected in this recording"},
 		{name: "malformed release", objects: append(quiet, requestCount("a", "next", 5, "bob"), requestCount("b", "1.32", 5, "bob"), requestCount("c", "next", 0)),
 			want: "Failed\nWarning " + used + "b (removed in Kubernetes 1.32, 5 requests by bob)\nWarning UnknownError: APIRequestCount a: status.removedInRelease: \"next\" is not a version of Kubernetes such as 1.32"},
-		{name: "5.2 not known", current: "5.1.5@A", target: "5.2.1@T", objects: quiet, want: "Unknown\nWarning UnknownError: it is not known which versions of Kubernetes OpenShift 5.1.5 and 5.2.1 have"},
+		{name: "5.1 not known", current: "5.1.5@A", target: "5.2.1@T", objects: quiet, want: "Unknown\nWarning UnknownError: the version of the API server in OpenShift 5.1.5 is not known: the ClusterOperator kube-apiserver does not report it"},
+		{name: "5.2 not known", current: "5.1.5@A", target: "5.2.1@T", objects: append(quiet, apiServer("1.36.1")), want: "Unknown\nWarning UnknownError: it is not known which version of Kubernetes OpenShift 5.2.1 has"},
+		{name: "target not known", target: "@T", objects: quiet, want: "Unknown\nWarning UnknownError: the version of the target is not known, and so which version of Kubernetes it has"},
+		{name: "the cluster and the release themselves", current: "5.1.5@A", target: "5.2.1@T", objects: append(quiet, apiServer("1.36.1"), requestCount("a", "1.36", 5, "bob"), requestCount("b", "1.37", 5, "bob")), payload: runs37,
+			want: "Failed\nWarning " + used + "b (removed in Kubernetes 1.37, 5 requests by bob)"},
+		{name: "the release beats what is known", target: "4.19.1@T", objects: append(quiet, requestCount("a", "1.37", 5, "bob")), payload: runs37, want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.37, 5 requests by bob)"},
 		{name: "5.0 by table", current: "4.22.5@A", target: "5.0.1@T", input: func(in *preconditions.Input) { in.KubernetesMinors = map[string]uint64{"5.0": 37} },
 			objects: append(quiet, requestCount("a", "1.36", 5, "bob")), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.36, 5 requests by bob)"},
 		{name: "not served", fail: map[string]error{"APIRequestCount": noKind("APIRequestCount")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no APIRequestCounts"},

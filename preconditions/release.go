@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -80,7 +81,7 @@ func releasePrevious(ctx context.Context, in *Input, allowUnlisted bool) ([]Find
 	return []Finding{{
 		Severity: Blocking, Reason: "ReleaseNotApplicable",
 		Message: fmt.Sprintf("release %s lists %d previous versions and %s is not among them", target, len(previous), current),
-		Remedy:  "update to one of the versions that the release lists first, or set AllowUnlisted for a hotfix",
+		Remedy:  "update to one of the versions that the release lists first, or, for a hotfix, set the check ReleasePrevious aside",
 	}}, nil
 }
 
@@ -97,7 +98,7 @@ func listed(previous []string, version string) bool {
 // release.
 func offered(cv *configv1.ClusterVersion, version, image string) bool {
 	return cv != nil && slices.ContainsFunc(offeredReleases(cv), func(r configv1.Release) bool {
-		return r.Version == version && (image == "" || r.Image == "" || r.Image == image)
+		return r.Version == version && (image == "" || r.Image == "" || graph.SameDigest(r.Image, image))
 	})
 }
 
@@ -109,7 +110,7 @@ func releaseNewerCheck() check {
 		if in.Kind != Same {
 			return nil, &NotApplicableError{Why: "the versions of the step are not known"}
 		}
-		if in.TargetImage == "" || in.CurrentImage == "" || in.TargetImage == in.CurrentImage {
+		if in.TargetImage == "" || in.CurrentImage == "" || graph.SameDigest(in.TargetImage, in.CurrentImage) {
 			return nil, nil
 		}
 		return []Finding{{

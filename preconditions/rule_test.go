@@ -319,6 +319,8 @@ func TestDocumented(t *testing.T) {
 		{check: "UpdateInProgress", name: "image of an older entry", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.19.1@T P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "images are not known", cv: clusterVersion("4.18.5", history("4.18.5 P")), target: "4.19.1", want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "to the target itself", cv: clusterVersion("4.18.5@A", history("4.19.1@T P")), want: "Passed"},
+		{check: "UpdateInProgress", name: "to the target itself, mirrored", cv: clusterVersion("4.18.5@A", history("4.19.1@quay.io/r@sha256:1 P")), target: "4.19.1@mirror.local/r@sha256:1", want: "Passed"},
+		{check: "UpdateInProgress", name: "to the target's version", cv: clusterVersion("4.18.5@A", history("4.19.1@T P")), target: "4.19.1", want: "Passed"},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // Options are the limits of a run. The zero value works.
@@ -92,10 +93,17 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	return report, nil
 }
 
-// completed returns the input with the time and the alerts of its reader, if it has
-// none itself.
+// completed returns the input with the time and the alerts of its reader, and with what
+// the target's payload says of itself, where it has none itself: a request may name an
+// image alone.
 func (in *Input) completed() *Input {
 	out := *in
+	if out.Target == nil && out.TargetPayload != nil {
+		release := out.TargetPayload.Release
+		out.Target = facts.VersionOrNil(release.Version)
+		out.TargetArchitecture = cmp.Or(out.TargetArchitecture, release.Architecture)
+		out.Kind = cmp.Or(out.Kind, out.Transition.kind())
+	}
 	if out.Now.IsZero() {
 		out.Now = clusterapi.TimeOf(in.Reader)
 	}

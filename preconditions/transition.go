@@ -91,21 +91,20 @@ func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force b
 		}
 		t.CurrentArchitecture = current.Architecture
 	}
-	toMulti := t.TargetArchitecture == multi && t.CurrentArchitecture != multi
-	t.Kind = kindOf(t.Current, t.Target, toMulti)
+	t.Kind = t.kind()
 	return t
 }
 
-// kindOf compares two versions by precedence. toMulti: the target is a
-// multi-architecture release and the current one is not; it matters only where
-// the versions are equal. A nil version gives the empty Kind.
-func kindOf(current, target *semver.Version, toMulti bool) Kind {
+// kind compares the versions of the step by precedence and, where they are equal, the
+// architectures. A nil version gives the empty Kind.
+func (t Transition) kind() Kind {
+	current, target := t.Current, t.Target
 	switch {
 	case current == nil || target == nil:
 		return ""
 	case target.LessThan(current):
 		return Rollback
-	case target.Equal(current) && toMulti:
+	case target.Equal(current) && t.TargetArchitecture == multi && t.CurrentArchitecture != multi:
 		return Multi
 	case target.Equal(current):
 		return Same
@@ -131,9 +130,4 @@ func (in *Input) targetVersion() string {
 	default:
 		return ""
 	}
-}
-
-// sameMinor reports whether two versions have the same major and minor.
-func sameMinor(a, b *semver.Version) bool {
-	return a.Major() == b.Major() && a.Minor() == b.Minor()
 }

@@ -385,7 +385,7 @@ const (
 )
 
 func docsURL(v *semver.Version, page string) string {
-	return facts.Docs + facts.MinorText(v) + "/html/" + page
+	return facts.Docs + openshift.MinorOf(v).String() + "/html/" + page
 }
 
 func newRisk(name, message, url string) Risk {
@@ -485,7 +485,7 @@ func (o RiskOptions) adminAcks(ctx context.Context) ([]Risk, error) {
 		return unknownRisk(sourceAdminAck, err, facts.Docs)
 	}
 	var risks []Risk
-	for _, g := range OpenGates(Gates(gates), acks, facts.MinorText(own)) {
+	for _, g := range OpenGates(Gates(gates), acks, openshift.MinorOf(own).String()) {
 		risks = append(risks, newRisk(sourceAdminAck+"-"+g.Key, cmp.Or(g.Problem, g.Text), g.URL))
 	}
 	return risks, nil

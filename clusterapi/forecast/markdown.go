@@ -86,7 +86,7 @@ func (m markdown) finding(found Finding) {
 
 // markup makes a text from outside one line that is not read as markup.
 func markup(s string) string {
-	s = strings.Join(strings.Fields(printable(s)), " ")
+	s = strings.Join(strings.Fields(s), " ")
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`,
 		"<", "&lt;", ">", "&gt;", "#", `\#`, "|", `\|`).Replace(s)
 }

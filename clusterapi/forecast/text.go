@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/graph/path"
@@ -93,7 +92,7 @@ type printer struct {
 // below the text.
 func (p printer) line(indent int, mark, s string) {
 	start := strings.Repeat(" ", indent) + mark
-	for paragraph := range strings.SplitSeq(printable(s), "\n") {
+	for paragraph := range strings.SplitSeq(s, "\n") {
 		for _, line := range text.Wrap(paragraph, p.width-len(start)) {
 			p.out.Print(strings.TrimRight(start+line, " "), "\n")
 			start = strings.Repeat(" ", len(start))
@@ -335,16 +334,6 @@ func (f *Forecast) assumed() []string {
 // minutes rounds a duration for people.
 func minutes(d time.Duration) string { return text.Short(d.Round(time.Minute)) }
 
-// printable replaces control characters of a text from outside, but keeps white space.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
-
 // WriteText writes a table with a line for each cluster, and what a mirror must hold. It
 // returns the error of w.
 func (f *FleetForecast) WriteText(w io.Writer, o TextOptions) error {
@@ -373,7 +362,7 @@ func (f *FleetForecast) WriteText(w io.Writer, o TextOptions) error {
 // cells are a cluster's name, versions, verdict, duration and first cause.
 func (r Row) cells(to string) []string {
 	if r.Forecast == nil {
-		return []string{printable(r.Name), "", to, string(r.Verdict()), "", printable(r.Error)}
+		return []string{r.Name, "", to, string(r.Verdict()), "", r.Error}
 	}
 	f := r.Forecast
 	took, cause := "", ""
@@ -390,7 +379,7 @@ func (r Row) cells(to string) []string {
 			cause += " " + first.Reason
 		}
 	}
-	return []string{printable(r.Name), f.From, f.To, string(r.Verdict()), took, cause}
+	return []string{r.Name, f.From, f.To, string(r.Verdict()), took, cause}
 }
 
 // totals counts the clusters by verdict.

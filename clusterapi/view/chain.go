@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -47,7 +48,7 @@ func findWaits(o *Objects, ops operators, s *Status) []Chain {
 	if len(waits) > 0 || !s.Updating {
 		return append([]Chain{}, waits...)
 	}
-	progressing := find(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
 	if progressing.Status == configv1.ConditionTrue {
 		waits = waitsForComponents(o, ops, s)
 		if len(waits) == 0 && len(o.Components) == 0 {
@@ -68,7 +69,7 @@ func findWaits(o *Objects, ops operators, s *Status) []Chain {
 
 // waitsForRequest is why a requested update has not started.
 func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
-	want, accepted := cv.Spec.DesiredUpdate, find(cv.Status.Conditions, "ReleaseAccepted")
+	want, accepted := cv.Spec.DesiredUpdate, openshift.FindCondition(cv.Status.Conditions, "ReleaseAccepted")
 	if want == nil || want.Mode != "" || accepted == nil || accepted.Status == configv1.ConditionTrue {
 		return nil
 	}
@@ -83,7 +84,7 @@ func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
 // that.
 func waitsForVersion(cv *configv1.ClusterVersion) []Chain {
 	for _, t := range []configv1.ClusterStatusConditionType{"Failing", configv1.OperatorProgressing} {
-		if c := find(cv.Status.Conditions, t); c != nil && c.Status != configv1.ConditionFalse {
+		if c := openshift.FindCondition(cv.Status.Conditions, t); c != nil && c.Status != configv1.ConditionFalse {
 			return []Chain{{conditionLink(versionResource(cv), c)}}
 		}
 	}
@@ -163,7 +164,7 @@ func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 func named(cv *configv1.ClusterVersion) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, "Failing"} {
-		c := find(cv.Status.Conditions, t)
+		c := openshift.FindCondition(cv.Status.Conditions, t)
 		if c == nil || c.Status == configv1.ConditionFalse {
 			continue
 		}
@@ -182,7 +183,7 @@ func (ops *operators) blocks(co *configv1.ClusterOperator) bool {
 }
 
 func hasCondition(co *configv1.ClusterOperator, t configv1.ClusterStatusConditionType, status configv1.ConditionStatus) bool {
-	c := find(co.Status.Conditions, t)
+	c := openshift.FindCondition(co.Status.Conditions, t)
 	return c != nil && c.Status == status
 }
 
@@ -210,14 +211,14 @@ func waitsForOperator(o *Objects, ops operators, s *Status, co *configv1.Cluster
 // operatorLink is the condition of an operator that explains most.
 func operatorLink(o *Objects, ops operators, co *configv1.ClusterOperator) Link {
 	object := operatorResource(co.Name)
-	available := find(co.Status.Conditions, configv1.OperatorAvailable)
+	available := openshift.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
 	switch {
 	case available != nil && available.Status != configv1.ConditionTrue:
 		return conditionLink(object, available)
 	case hasCondition(co, configv1.OperatorDegraded, configv1.ConditionTrue):
-		return conditionLink(object, find(co.Status.Conditions, configv1.OperatorDegraded))
+		return conditionLink(object, openshift.FindCondition(co.Status.Conditions, configv1.OperatorDegraded))
 	case !ops.updated[co.Name] && hasCondition(co, configv1.OperatorProgressing, configv1.ConditionTrue):
-		return conditionLink(object, find(co.Status.Conditions, configv1.OperatorProgressing))
+		return conditionLink(object, openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing))
 	case available == nil:
 		return Link{Object: &object, State: "Available is unknown"}
 	}
@@ -267,6 +268,9 @@ func poolNamed(o *Objects, name string) *mcfgv1.MachineConfigPool {
 func waitsForPool(o *Objects, p *Pool) []Chain {
 	object := poolResource(p.Name)
 	link := Link{Object: &object, State: fmt.Sprintf("%d of %d nodes updated", p.Updated, p.Total)}
+	if slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.isUnknown(o) }) {
+		link.State = "how many of its nodes are updated is unknown"
+	}
 	switch pool := poolNamed(o, p.Name); {
 	case p.complete():
 		return nil
@@ -285,9 +289,15 @@ func waitsForPool(o *Objects, p *Pool) []Chain {
 		if n.Phase == phaseUpdated {
 			continue
 		}
+		if n.Assessment == assessmentOutdated && n.isUnknown(o) {
+			continue
+		}
 		object := nodeResource(n.Name)
 		state := n.Phase
-		if n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable {
+		switch {
+		case n.isUnknown(o):
+			state = n.Assessment
+		case n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable:
 			state += ", " + n.Assessment
 		}
 		chain := Chain{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}

@@ -13,6 +13,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -52,7 +53,7 @@ func WriteColumns(out, errOut io.Writer, o *Objects, kind string, now time.Time)
 		return err
 	}
 	slices.SortStableFunc(lines, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
-	t := text.NewTable(out, 0, 3)
+	t := text.NewTable(text.NewWriter(out), 0, 3)
 	t.Row(header...)
 	for _, line := range lines {
 		for i, text := range line {
@@ -74,7 +75,7 @@ func versionColumns(cv *configv1.ClusterVersion, now time.Time) []string {
 	available, _ := statusOf(cv.Status.Conditions, configv1.OperatorAvailable, now)
 	progressing, since := statusOf(cv.Status.Conditions, configv1.OperatorProgressing, now)
 	message := ""
-	if c := find(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
+	if c := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
 		message = c.Message
 	}
 	return []string{cv.Name, version, available, progressing, since, message}
@@ -99,7 +100,7 @@ func operatorColumns(co *configv1.ClusterOperator, now time.Time) []string {
 func statusOf(
 	conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType, now time.Time,
 ) (status, age string) {
-	if c := find(conditions, t); c != nil {
+	if c := openshift.FindCondition(conditions, t); c != nil {
 		return string(c.Status), ageText(c.LastTransitionTime.Time, now)
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -38,21 +39,11 @@ var errNoClusterVersion = errors.New("No cluster version information available -
 
 // conditionOf returns the first condition of a type, nil without one.
 func conditionOf(cv *configv1.ClusterVersion, t configv1.ClusterStatusConditionType) *Condition {
-	c := find(cv.Status.Conditions, t)
+	c := openshift.FindCondition(cv.Status.Conditions, t)
 	if c == nil {
 		return nil
 	}
 	return &Condition{string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime.Time}
-}
-
-// find returns the first condition of a type, nil without one.
-func find(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
-	for i := range conditions {
-		if conditions[i].Type == t {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 // recommendedOf returns the first Recommended condition, nil without one.

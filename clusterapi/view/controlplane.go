@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -182,7 +183,7 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 	c.Total = len(ops.platform)
 	c.Updating = []UpdatingOperator{}
 	for _, co := range ops.platform {
-		progressing := find(co.Status.Conditions, configv1.OperatorProgressing)
+		progressing := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
 		switch {
 		case ops.updated[co.Name]:
 			c.Updated++
@@ -195,11 +196,10 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 		case progressing.Status == configv1.ConditionFalse:
 			c.Waiting++
 		}
-		available, degraded := find(co.Status.Conditions, configv1.OperatorAvailable), find(co.Status.Conditions, configv1.OperatorDegraded)
 		switch {
-		case available == nil || available.Status != configv1.ConditionTrue:
+		case !hasCondition(co, configv1.OperatorAvailable, configv1.ConditionTrue):
 			c.Unavailable++
-		case degraded != nil && degraded.Status == configv1.ConditionTrue:
+		case hasCondition(co, configv1.OperatorDegraded, configv1.ConditionTrue):
 			c.Degraded++
 		}
 	}
@@ -276,14 +276,13 @@ func lastProgress(ops operators, now, started time.Time) time.Time {
 		if !ops.updated[co.Name] {
 			left = append(left, co)
 		}
-		if p := find(co.Status.Conditions, configv1.OperatorProgressing); p != nil && p.LastTransitionTime.After(latest) {
+		p := openshift.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+		if p != nil && p.LastTransitionTime.After(latest) {
 			latest = p.LastTransitionTime.Time
 		}
 	}
-	if len(left) == 1 && left[0].Name == machineConfigOperator {
-		if p := find(left[0].Status.Conditions, configv1.OperatorProgressing); p != nil && p.Status == configv1.ConditionTrue {
-			latest = p.LastTransitionTime.Time
-		}
+	if len(left) == 1 && left[0].Name == machineConfigOperator && hasCondition(left[0], configv1.OperatorProgressing, configv1.ConditionTrue) {
+		latest = openshift.FindCondition(left[0].Status.Conditions, configv1.OperatorProgressing).LastTransitionTime.Time
 	}
 	if !latest.After(started) {
 		return now

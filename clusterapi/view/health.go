@@ -88,7 +88,7 @@ func known(t time.Time) *time.Time {
 // ofVersion are the insights from the conditions of the ClusterVersion.
 func (in insightInput) ofVersion(cv *configv1.ClusterVersion) []Insight {
 	i := Insight{Level: levelWarning, Impact: impactUpdateStalled, Scope: scopeControlPlane, Reference: degradedRunbook, Resources: []Resource{versionResource(cv)}}
-	failing := find(cv.Status.Conditions, "Failing")
+	failing := openshift.FindCondition(cv.Status.Conditions, "Failing")
 	switch {
 	case failing == nil:
 		i.Since = &in.now
@@ -119,7 +119,8 @@ const (
 // ofOperator are the insights from the conditions of a ClusterOperator.
 func (in insightInput) ofOperator(co *configv1.ClusterOperator) []Insight {
 	var insights []Insight
-	add := func(c *configv1.ClusterOperatorStatusCondition, bad configv1.ConditionStatus, what string, patience time.Duration, runbook string) {
+	add := func(t configv1.ClusterStatusConditionType, bad configv1.ConditionStatus, what string, patience time.Duration, runbook string) {
+		c := openshift.FindCondition(co.Status.Conditions, t)
 		if c == nil || c.Status != bad {
 			return
 		}
@@ -138,8 +139,8 @@ func (in insightInput) ofOperator(co *configv1.ClusterOperator) []Insight {
 			Reference:   runbook, Resources: []Resource{operatorResource(co.Name)},
 		})
 	}
-	add(find(co.Status.Conditions, configv1.OperatorAvailable), configv1.ConditionFalse, "unavailable", unavailablePatience, downRunbook)
-	add(find(co.Status.Conditions, configv1.OperatorDegraded), configv1.ConditionTrue, "degraded", degradedPatience, degradedRunbook)
+	add(configv1.OperatorAvailable, configv1.ConditionFalse, "unavailable", unavailablePatience, downRunbook)
+	add(configv1.OperatorDegraded, configv1.ConditionTrue, "degraded", degradedPatience, degradedRunbook)
 	return insights
 }
 

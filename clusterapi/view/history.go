@@ -80,7 +80,7 @@ type HistoryText struct {
 // is not known. It fails when writing does. It can be called concurrently on one
 // history.
 func (h *History) WriteText(out io.Writer, o HistoryText) error {
-	t := text.NewTable(out, 0, 3)
+	t := text.NewTable(text.NewWriter(out), 0, 3)
 	row := func(texts ...string) {
 		if o.WithoutImages {
 			texts = texts[:len(texts)-1]

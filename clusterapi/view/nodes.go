@@ -11,6 +11,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -51,6 +52,12 @@ type Node struct {
 // that, and has not yet said which config it runs, is in the phase Updated.
 func (n *Node) updating() bool {
 	return !n.Updated && n.Phase != phasePaused && n.Phase != phasePending
+}
+
+// isUnknown reports that the version of the node is not known since MachineConfigs could
+// not be read.
+func (n *Node) isUnknown(o *Objects) bool {
+	return n.Version == "" && o.missing(kindConfig) != ""
 }
 
 // nodeReason is why a node is not available.
@@ -107,7 +114,7 @@ func newRollout(o *Objects) rollout {
 	}
 	if history := o.ClusterVersion.Status.History; len(history) > 0 {
 		r.target = history[0].Version
-		progressing := find(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
+		progressing := openshift.FindCondition(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
 		r.multiArch = isMultiArch(history) && progressing != nil && progressing.Status == configv1.ConditionTrue
 	}
 	return r

@@ -27,8 +27,9 @@ type Status struct {
 	Started *time.Time `json:"started,omitempty"`
 	// UpdatingFor is the time in between, in seconds.
 	UpdatingFor metav1.Duration `json:"updatingFor"`
-	// Updating reports that the control plane or a node is being updated. If not,
-	// ControlPlane and Health are left out.
+	// Updating reports that the control plane or a node is being updated. A node whose
+	// version is unknown, since MachineConfigs could not be read, does not count. If nothing
+	// is updated, ControlPlane and Health are left out.
 	Updating     bool          `json:"updating"`
 	ControlPlane *ControlPlane `json:"controlPlane,omitempty"`
 	// Pools are the machine config pools, including the control plane's.
@@ -77,7 +78,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		return nil, errNoOperators
 	}
 	cv := o.ClusterVersion
-	progressing := find(cv.Status.Conditions, configv1.OperatorProgressing)
+	progressing := openshift.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	if progressing == nil {
 		return nil, errNoProgressing
 	}
@@ -96,8 +97,11 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	if s.Started != nil {
 		s.UpdatingFor.Duration = max(now.Sub(started), 0).Round(time.Second)
 	}
+	outdated := func(n Node) bool {
+		return n.Phase != phaseUpdated && !n.isUnknown(o)
+	}
 	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
-		return p.Name != masterPool && !p.complete()
+		return p.Name != masterPool && slices.ContainsFunc(p.Nodes, outdated)
 	})
 	s.Unknown, s.Assumed = unknowns(o, ops), slices.Clone(o.Assumed)
 	if s.Updating {

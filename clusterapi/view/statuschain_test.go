@@ -254,6 +254,9 @@ func TestWaitsForPools(t *testing.T) {
 			o.MachineConfigPools[1].Labels = map[string]string{"operator.machineconfiguration.openshift.io/required-for-upgrade": ""}
 		}, mc + "MachineConfigPool worker: 0 of 1 nodes updated > Node w1: Pending"},
 		{"no pools", func(o *view.Objects) { o.MachineConfigPools = nil }, strings.TrimSuffix(mc, " > ")},
+		{"nodes of unknown version", func(o *view.Objects) {
+			o.MachineConfigs, o.Missing = nil, []view.Missing{{Kind: "MachineConfig", Reason: "lost"}}
+		}, mc + "MachineConfigPool master: how many of its nodes are updated is unknown > Node m2: Unavailable"},
 		{"workers that lag", func(o *view.Objects) { o.ClusterVersion.Status.Conditions[0].Status = "False" }, "MachineConfigPool worker: 0 of 1 nodes updated > Node w1: Pending"},
 		{"paused workers that lag", func(o *view.Objects) {
 			o.ClusterVersion.Status.Conditions[0].Status = "False"

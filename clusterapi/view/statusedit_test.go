@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // The kinds of objects that a status reads, as indices of a wireCluster.
@@ -192,12 +194,12 @@ func checkStatus(t interface {
 	if err != nil {
 		return
 	}
-	text, err := json.Marshal(s)
+	data, err := json.Marshal(s)
 	if err != nil {
 		t.Fatalf("encoding: %v", err)
 	}
 	var decoded view.Status
-	if err := json.Unmarshal(text, &decoded); err != nil {
+	if err := json.Unmarshal(data, &decoded); err != nil {
 		t.Fatalf("decoding: %v", err)
 	}
 	later, err := view.AssessStatus(o, now)
@@ -220,8 +222,13 @@ func checkStatus(t interface {
 			if err := decoded.WriteText(&again, &again, opts); err != nil || !bytes.Equal(again.Bytes(), append(errOut.Bytes(), out.Bytes()...)) {
 				t.Fatalf("decoded it is printed otherwise: %v\n%s", err, cmp.Diff(errOut.String()+out.String(), again.String()))
 			}
+			if control := func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }; bytes.ContainsFunc(again.Bytes(), control) {
+				t.Fatalf("control characters reach the terminal: %q", again.String())
+			}
 			for _, m := range o.Missing {
-				if m.Kind != "Deployment" && !bytes.Contains(errOut.Bytes(), []byte(m.Reason)) {
+				var reason bytes.Buffer
+				text.NewWriter(&reason).Print(m.Reason)
+				if m.Kind != "Deployment" && !bytes.Contains(errOut.Bytes(), reason.Bytes()) {
 					t.Fatalf("does not say that %s: %s", m.Kind, m.Reason)
 				}
 			}

@@ -344,6 +344,8 @@ func TestUnknown(t *testing.T) {
 	}{
 		{"Node", idle(), "The control plane is not updating. Whether nodes are is unknown: Node: lost\n", "Node: lost"},
 		{"MachineConfigPool", idle(), "The control plane is not updating. Whether nodes are is unknown: MachineConfigPool: lost\n", "MachineConfigPool: lost"},
+		{"MachineConfig", withNodes(idle(), poolNode("w", "worker")), "The control plane is not updating. Whether nodes are is unknown: MachineConfig: lost\n", "MachineConfig: lost"},
+		{"MachineConfig", withNodes(idle(), poolNode("w", "worker"), oldNode("x", "worker")), "Control Plane =\n", "MachineConfig: lost"},
 		{"Node", updating(), "Whether all nodes are updated is unknown: Node: lost\n", "Node: lost"},
 		{"MachineConfigPool", updating(), "Whether all nodes are updated is unknown: MachineConfigPool: lost\n", "MachineConfigPool: lost"},
 		{"MachineConfig", updating(), "", "MachineConfig: lost"},

@@ -204,6 +204,7 @@ func TestVersionTable(t *testing.T) {
 		{"runes", "äöüäöüäöüäöü", "  VERSION      IMAGE\n  äöüäöüäöüäöü image-äöüäöüäöüäöü\n"},
 		{"tab", "4.\t1", "  VERSION     IMAGE\n  4. 1        image-4. 1\n"},
 		{"line feed", "4\n1", "  VERSION     IMAGE\n  4\n1             image-4\n1\n"},
+		{"control characters", "4.14.2\x1b[2J\r", "  VERSION     IMAGE\n  4.14.2\uFFFD[2J\uFFFD image-4.14.2\uFFFD[2J\uFFFD\n"},
 		{"not UTF-8", "4.14.2\xff", "  VERSION     IMAGE\n  4.14.2\uFFFD     image-4.14.2\uFFFD\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,11 +16,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // updateViews writes all views of a ClusterVersion's updates, with their JSON and
 // their errors.
-func updateViews(t interface{ Fatal(...any) }, cv *configv1.ClusterVersion, in view.RecommendInput) string {
+func updateViews(t checktest.T, cv *configv1.ClusterVersion, in view.RecommendInput) string {
 	var all strings.Builder
 	show := func(what string, data any, err error, write func(out, errOut io.Writer) error) {
 		all.WriteString("== " + what + "\n")
@@ -29,10 +30,7 @@ func updateViews(t interface{ Fatal(...any) }, cv *configv1.ClusterVersion, in v
 			return
 		}
 		out, errOut := texts(write)
-		text, err := json.Marshal(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(json.Marshal(data))(t)
 		all.WriteString(out + "-- err\n" + errOut + "-- json\n" + string(text) + "\n")
 	}
 	for _, o := range []view.SummaryText{{}, {IncludeNotRecommended: true, Docs418: true}} {
@@ -151,14 +149,8 @@ func TestUpdateViewsReadOnly(t *testing.T) {
 func TestUpdateViewsOwnTheirData(t *testing.T) {
 	cv := healthy(channel("b", "", "a", "b"), with("Upgradeable", "False", "R", "M"), available("4.15.2"), conditional("4.15.3", "False", "R", "M"))
 	cv.Status.AvailableUpdates[0].Channels = []string{"a"}
-	s, err := view.Summarize(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Get(view.Summarize(cv))(t)
+	r := checktest.Get(view.AssessRecommend(view.RecommendInput{ClusterVersion: cv}))(t)
 	data := func() string { return indented(t, s) + indented(t, r) }
 	before := data()
 	cv.Status.Desired.Channels[0] = "x"
@@ -211,10 +203,7 @@ func TestUpdateViewsShuffled(t *testing.T) {
 func TestRecommendHasAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cv := drawVersion(t)
-		r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := checktest.Get(view.AssessRecommend(view.RecommendInput{ClusterVersion: cv}))(t)
 		var want, got []string
 		hidden := map[string]bool{}
 		for _, u := range cv.Status.ConditionalUpdates {
@@ -262,14 +251,9 @@ func TestUpdateViewsFromJSON(t *testing.T) {
 
 func throughJSON[T any](t *testing.T, data *T, write func(*T, io.Writer, io.Writer) error) {
 	t.Helper()
-	text, err := json.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(json.Marshal(data))(t)
 	var again T
-	if err := json.Unmarshal(text, &again); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(text, &again))
 	out, errOut := texts(func(out, errOut io.Writer) error { return write(data, out, errOut) })
 	wantTexts(t, out, errOut, func(out, errOut io.Writer) error { return write(&again, out, errOut) })
 }

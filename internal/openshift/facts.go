@@ -130,9 +130,10 @@ func (m Minor) PackageBased() bool {
 }
 
 // PackageRHEL reports whether the OS image of a node is Red Hat Enterprise Linux made of
-// packages and not CoreOS, and its version as in 8.6.
+// packages and not CoreOS, and its version as in 8.6; empty if the image does not say.
 func PackageRHEL(osImage string) (version string, is bool) {
-	rest, ok := strings.CutPrefix(osImage, "Red Hat Enterprise Linux ")
+	rest, ok := strings.CutPrefix(osImage, "Red Hat Enterprise Linux")
+	rest = strings.TrimPrefix(rest, " ")
 	if !ok || strings.HasPrefix(rest, "CoreOS") {
 		return "", false
 	}

@@ -2,12 +2,14 @@
 package text
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // Short formats a duration: its whole seconds in Go's notation without trailing
@@ -88,8 +90,9 @@ func (t Table) Row(texts ...string) {
 // [Writer], which remembers it.
 func (t Table) Flush() error { return t.w.Flush() }
 
-// Writer remembers its first error, so that a text is written without asking
-// after each line.
+// Writer replaces control characters, which texts from outside may have and a terminal
+// would obey, but for line feeds and tabs. It remembers its first error, so that a text is
+// written without asking after each line. Each Write gets whole characters.
 type Writer struct {
 	w   io.Writer
 	err error
@@ -103,9 +106,17 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	n, err := w.w.Write(p)
-	w.err = err
-	return n, err
+	if _, w.err = w.w.Write(bytes.Map(visible, p)); w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+func visible(r rune) rune {
+	if r == '\n' || r == '\t' || unicode.IsGraphic(r) {
+		return r
+	}
+	return unicode.ReplacementChar
 }
 
 // Print writes texts.

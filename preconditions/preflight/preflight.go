@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/rules"
@@ -108,7 +109,7 @@ func completeRelease(cv *configv1.ClusterVersion, target configv1.Release) confi
 	}
 	multi := target.Architecture != ""
 	for _, k := range known {
-		sameImage := target.Image != "" && k.Image == target.Image
+		sameImage := target.Image != "" && graph.SameDigest(k.Image, target.Image)
 		sameVersion := target.Image == "" && k.Version == target.Version && (!multi || k.Architecture == target.Architecture)
 		if !sameImage && !sameVersion {
 			continue

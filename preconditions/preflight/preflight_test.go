@@ -182,6 +182,11 @@ func TestRun(t *testing.T) {
 	if _, err := preflight.Run(t.Context(), cluster, configv1.Release{Version: "9.9.9"}, o); err != nil || seen.TargetImage != "" || seen.TargetPayload != nil {
 		t.Errorf("an unknown release: %v, %+v", err, seen.Transition)
 	}
+	_, digest, _ := strings.Cut(sample.ToImage, "@")
+	mirrored := configv1.Release{Image: "mirror.local/release@" + digest}
+	if _, err := preflight.Run(t.Context(), cluster, mirrored, o); err != nil || seen.TargetImage != mirrored.Image || seen.Target.String() != sample.ToVersion {
+		t.Errorf("a mirrored release: %v, %+v", err, seen.Transition)
+	}
 	o.Payloads = manifest.PayloadSourceFunc(func(context.Context, configv1.Release) (fs.FS, error) { return nil, errors.New("away") })
 	runs = 0
 	if _, err := preflight.Run(t.Context(), cluster, configv1.Release{Version: sample.ToVersion}, o); err == nil || !strings.Contains(err.Error(), "the payload of "+sample.ToImage+": away") || runs > 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // annotationPausedFor marks a MachineHealthCheck that [HealthChecks] paused, and has the
@@ -196,18 +197,10 @@ func poolsBehind(ctx context.Context, api clusterapi.Reader) (string, error) {
 	}
 	var behind []string
 	for _, p := range pools {
-		status := func(t mcfgv1.MachineConfigPoolConditionType) corev1.ConditionStatus {
-			for _, c := range p.Status.Conditions {
-				if c.Type == t {
-					return c.Status
-				}
-			}
-			return corev1.ConditionUnknown
-		}
 		switch {
-		case status(mcfgv1.MachineConfigPoolUpdating) == corev1.ConditionTrue:
+		case facts.PoolCondition(p, mcfgv1.MachineConfigPoolUpdating).Status == corev1.ConditionTrue:
 			behind = append(behind, p.Name+" (updating)")
-		case status(mcfgv1.MachineConfigPoolUpdated) == corev1.ConditionTrue && !stale(p):
+		case facts.PoolCondition(p, mcfgv1.MachineConfigPoolUpdated).Status == corev1.ConditionTrue && !stale(p):
 		case p.Spec.Paused:
 			behind = append(behind, p.Name+" (paused)")
 		default:

@@ -152,16 +152,8 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 
 // list reads all preflight validations in the newest version that is served.
 func (p Preflight) list(ctx context.Context, r clusterapi.Reader) (schema.GroupVersionKind, []*operators.PreflightValidation, error) {
-	newer := new(operators.PreflightValidation).APIKind()
-	all, err := clusterapi.ReadAll[operators.PreflightValidation](ctx, r, clusterapi.ListOptions{})
-	if err == nil || !meta.IsNoMatchError(err) {
-		return newer, all, wrap("preflight validations", err)
-	}
-	older, err := clusterapi.ReadAll[operators.PreflightV1beta1](ctx, r, clusterapi.ListOptions{})
-	for _, o := range older {
-		all = append(all, &o.PreflightValidation)
-	}
-	return new(operators.PreflightV1beta1).APIKind(), all, wrap("preflight validations", err)
+	gvk, all, err := operators.Preflights(ctx, r)
+	return gvk, all, wrap("preflight validations", err)
 }
 
 // find returns the newest of the release, whoever created it.

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -28,7 +30,7 @@ func adminAcks(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 		return nil, optionalAPI(err, "ConfigMaps")
 	}
 	var found findings
-	for _, g := range preconditions.OpenGates(preconditions.Gates(gates), acks, facts.MinorText(current)) {
+	for _, g := range preconditions.OpenGates(preconditions.Gates(gates), acks, openshift.MinorOf(current).String()) {
 		text, remedy := g.Text, "Then acknowledge with: "+g.Acknowledge()
 		if g.Problem != "" {
 			text, remedy = g.Problem, "Correct or remove the entry; it cannot be acknowledged"
@@ -46,10 +48,16 @@ func deprecatedAPIs(ctx context.Context, in *preconditions.Input) ([]preconditio
 	if err != nil {
 		return nil, err
 	}
-	from, ok := kubernetesMinor(in, current, in.CurrentPayload)
-	to, ok2 := kubernetesMinor(in, in.Target, in.TargetPayload)
-	if !ok || !ok2 {
-		return nil, fmt.Errorf("it is not known which versions of Kubernetes OpenShift %s and %s have", current, targetVersion(in))
+	from, err := currentAPIServer(ctx, in, current)
+	if err != nil {
+		return nil, err
+	}
+	to, ok := kubernetesMinor(in, in.Target, in.TargetPayload)
+	switch {
+	case !ok && in.Target == nil:
+		return nil, errors.New("the version of the target is not known, and so which version of Kubernetes it has")
+	case !ok:
+		return nil, fmt.Errorf("it is not known which version of Kubernetes OpenShift %s has", in.Target)
 	}
 	counts, err := facts.List[apiserverv1.APIRequestCount](ctx, in.Reader, clusterapi.ListOptions{})
 	errs := []error{optionalAPI(err, "APIRequestCounts")}
@@ -84,7 +92,7 @@ func deprecatedAPIs(ctx context.Context, in *preconditions.Input) ([]preconditio
 		return nil, facts.JoinErrors(errs...)
 	}
 	severity := preconditions.Warning
-	open, err := removalGateOpen(ctx, in, facts.MinorText(current))
+	open, err := removalGateOpen(ctx, in, openshift.MinorOf(current).String())
 	if open {
 		severity = preconditions.Blocking
 	}

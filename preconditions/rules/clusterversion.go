@@ -48,11 +48,21 @@ func updateInProgress(ctx context.Context, in *preconditions.Input) ([]precondit
 		updating = updating || newest.State == configv1.PartialUpdate
 	}
 	var found findings
-	if updating && (image != in.TargetImage || image == "") {
+	if updating && !isTarget(in, image, version) {
 		found.addAt(blockMinor(in.Transition), "UpdateInProgress", "An update to "+version+" is in progress", "Wait until it is complete",
 			clusterVersionObject("status.history[0]", version))
 	}
 	return found, nil
+}
+
+// isTarget reports whether a release is the one asked for: by their images or, if one is
+// not known, by their versions.
+func isTarget(in *preconditions.Input, image, version string) bool {
+	if image != "" && in.TargetImage != "" {
+		return graph.SameDigest(image, in.TargetImage)
+	}
+	v := facts.VersionOrNil(version)
+	return v != nil && in.Target != nil && v.Equal(in.Target)
 }
 
 // updateChannel: the channel is one that leads to the target.
@@ -74,7 +84,7 @@ func updateChannel(ctx context.Context, in *preconditions.Input) ([]precondition
 		add(preconditions.Warning, "UnsupportedChannel", "Releases of channel "+name+" are not supported unless they are in another channel too", "Choose a fast, stable or eus channel")
 	}
 	if c, ok := graph.ParseChannel(name); ok && in.Target != nil && cmp.Or(cmp.Compare(c.Major, in.Target.Major()), cmp.Compare(c.Minor, in.Target.Minor())) < 0 {
-		minor := facts.MinorText(in.Target)
+		minor := openshift.MinorOf(in.Target).String()
 		add(preconditions.Warning, "ChannelBehindTarget", fmt.Sprintf("Channel %s has no releases of %s", name, minor), "Choose a channel of "+minor)
 	}
 	if c := openshift.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates); facts.IsFalse(c) && c.Reason == "VersionNotFound" {

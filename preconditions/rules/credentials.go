@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
@@ -78,23 +77,23 @@ func cloudCredentials(ctx context.Context, in *preconditions.Input) ([]precondit
 	if err != nil {
 		return nil, err
 	}
-	completed, text, err := completedVersion(ctx, in)
-	if err != nil {
-		return nil, err
+	text, ok, err := completedVersion(ctx, in)
+	if err != nil || !ok {
+		return nil, err // an installation is not held up
 	}
 	value := s.object.Annotations[operators.AnnotationUpgradeableTo]
 	find := func(severity preconditions.Severity, reason, message, remedy string) []preconditions.Finding {
 		return []preconditions.Finding{findingAt(severity, reason, message, remedy,
 			object[operatorv1.CloudCredential]("", "cluster", "metadata.annotations["+operators.AnnotationUpgradeableTo+"]", value, ""))}
 	}
-	switch {
-	case completed == nil && text != "":
-		return find(preconditions.Blocking, "ErrorDeterminingUpgradeable", fmt.Sprintf("The version that was completed last is not a semantic version: %q", text), "Repair status.history of the ClusterVersion"), nil
-	case completed == nil:
-		return nil, nil
+	completed := facts.VersionOrNil(text)
+	if completed == nil {
+		return find(preconditions.Blocking, "ErrorDeterminingUpgradeable",
+			fmt.Sprintf("The version that was completed last is not a semantic version: %q", text), "Repair status.history of the ClusterVersion"), nil
 	}
-	upgradeable, ok := upgradeableTo(s.object)
-	ok = ok && facts.MinorOf(upgradeable) > facts.MinorOf(completed)
+	last := openshift.MinorOf(completed)
+	prepared, ok := upgradeableTo(s.object)
+	ok = ok && prepared.Above(last)
 	switch {
 	case !s.manual && ok:
 		return nil, nil
@@ -105,58 +104,44 @@ func cloudCredentials(ctx context.Context, in *preconditions.Input) ([]precondit
 	switch {
 	case !ok:
 		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", "Upgradeable annotation "+operators.AnnotationUpgradeableTo+
-			" on cloudcredential.operator.openshift.io/cluster object needs updating before upgrade. See Manually Creating IAM documentation for instructions on preparing a cluster for upgrade.", remedy), remedyErr
-	case in.Target != nil && facts.MinorOf(upgradeable) < facts.MinorOf(in.Target):
-		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
-	case farAhead(upgradeable, completed, in.Target):
-		return find(preconditions.Warning, "UpgradeableAnnotationAhead", fmt.Sprintf("The credentials are said to be prepared up to %s, more than one minor version ahead: what later releases need is not known yet", value),
+			" on cloudcredential.operator.openshift.io/cluster object needs updating before upgrade."+
+			" See Manually Creating IAM documentation for instructions on preparing a cluster for upgrade.", remedy), remedyErr
+	case in.Target != nil && openshift.MinorOf(in.Target).Above(prepared):
+		return find(preconditions.Blocking, "MissingUpgradeableAnnotation",
+			fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
+	case !prepared.Follows(last) && (in.Target == nil || prepared.Above(openshift.MinorOf(in.Target))):
+		return find(preconditions.Warning, "UpgradeableAnnotationAhead", "The credentials are said to be prepared up to "+value+
+			", more than one minor version ahead: what later releases need is not known yet",
 			"Set the annotation to the version of the next update"), nil
 	}
 	return nil, nil
 }
 
-// farAhead reports whether an annotation promises more than the next minor version,
-// and more than the target.
-func farAhead(upgradeable, completed, target *semver.Version) bool {
-	next := facts.MinorOf(completed) + 1
-	if target != nil {
-		next = max(next, facts.MinorOf(target))
-	}
-	if target != nil && target.Major() == upgradeable.Major() && target.Major() != completed.Major() {
-		return facts.MinorOf(upgradeable) > facts.MinorOf(target)
-	}
-	return facts.MinorOf(upgradeable) > next
-}
-
 // upgradeableTo reads the annotation. What cannot be read counts as absent.
-func upgradeableTo(c *operatorv1.CloudCredential) (*semver.Version, bool) {
+func upgradeableTo(c *operatorv1.CloudCredential) (minor openshift.Minor, ok bool) {
 	text := strings.TrimPrefix(c.Annotations[operators.AnnotationUpgradeableTo], "v")
 	if strings.Count(text, ".") == 1 {
 		text += ".0"
 	}
 	v, err := facts.ParseVersion(text)
-	return v, err == nil
+	if err != nil {
+		return openshift.Minor{}, false
+	}
+	return openshift.MinorOf(v), true
 }
 
-// completedVersion is the version that was completed last; nil with its text if
-// that is not a semantic version, and with an empty one if there is none.
-func completedVersion(ctx context.Context, in *preconditions.Input) (*semver.Version, string, error) {
+// completedVersion is the text of the version that was completed last; ok is false if none
+// was.
+func completedVersion(ctx context.Context, in *preconditions.Input) (text string, ok bool, err error) {
 	if in.Completed != nil {
-		return in.Completed, in.Completed.String(), nil
+		return in.Completed.String(), true, nil
 	}
 	cv, err := theClusterVersion(ctx, in)
 	if err != nil {
-		return nil, "", err
+		return "", false, err
 	}
-	text, ok := facts.CompletedVersion(cv.Status.History)
-	if !ok {
-		return nil, "", nil
-	}
-	if v := facts.VersionOrNil(text); v != nil {
-		return v, text, nil
-	}
-	text = cmp.Or(text, "(none)")
-	return nil, text, nil
+	text, ok = facts.CompletedVersion(cv.Status.History)
+	return text, ok, nil
 }
 
 // missingRoot looks for the administrator's credentials, which are not read.

@@ -95,7 +95,11 @@ func disruptionBudgets(ctx context.Context, in *preconditions.Input) ([]precondi
 	if d.pools == nil {
 		return nil, err
 	}
-	r := drainReport{ctx: ctx, in: in, budgets: make(map[types.NamespacedName]*policyv1.PodDisruptionBudget, len(d.objects.Budgets)), stale: map[string]string{}}
+	r := drainReport{
+		budgets:  make(map[types.NamespacedName]*policyv1.PodDisruptionBudget, len(d.objects.Budgets)),
+		machines: readMachines(ctx, in.Reader, d.objects.Budgets),
+		stale:    map[string]string{},
+	}
 	for _, b := range d.objects.Budgets {
 		r.budgets[clusterapi.Key(b.Namespace, b.Name)] = b
 	}
@@ -114,19 +118,15 @@ func disruptionBudgets(ctx context.Context, in *preconditions.Input) ([]precondi
 			}
 		}
 	}
-	return r.findings(), facts.JoinErrors(err, r.machinesErr, r.unknown())
+	return r.findings(), facts.JoinErrors(err, r.machines.err, r.unknown())
 }
 
 // drainReport turns predicted drains into findings.
 type drainReport struct {
-	ctx     context.Context
-	in      *preconditions.Input
-	budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget
-	entries []drainEntry
-	stale   map[string]string // budgets whose status is not known, and why
-
-	machines    map[types.NamespacedName]*unstructured.Unstructured // nil: not read yet
-	machinesErr error
+	budgets  map[types.NamespacedName]*policyv1.PodDisruptionBudget
+	machines machines
+	entries  []drainEntry
+	stale    map[string]string // budgets whose status is not known, and why
 }
 
 // drainEntry is what is found about one pod.
@@ -219,8 +219,8 @@ func (r *drainReport) addBlocked(p *mcp.PodDrain, note func(drainSubject, string
 	case p.Kind == mcp.DrainTerminating:
 		note(terminating, p.Text)
 	case machine != "":
-		switch migratable, known := r.migratable(clusterapi.Key(p.Pod.Namespace, machine)); {
-		case !known: // machinesErr explains why
+		switch migratable, known := r.machines.migratable(clusterapi.Key(p.Pod.Namespace, machine)); {
+		case !known: // the error of the machines explains why
 		case migratable:
 			note(migrates, "virtual machine "+machine)
 		default:
@@ -284,33 +284,49 @@ func machineOf(b *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// migratable reports whether an eviction starts a live migration of a virtual
-// machine, and whether that is known. The machines are read when the first is
-// asked for.
-func (r *drainReport) migratable(key types.NamespacedName) (is, known bool) {
-	if r.machines == nil {
-		r.machines = map[types.NamespacedName]*unstructured.Unstructured{}
-		var objects []*clusterapi.Object
-		objects, r.machinesErr = clusterapi.ListShared(r.ctx, r.in.Reader, virtualMachineKind, clusterapi.ListOptions{})
-		for _, o := range objects {
-			r.machines[o.Key()] = o.Unstructured()
+// machines reports for virtual machine instances whether an eviction starts a live
+// migration.
+type machines struct {
+	migrate map[types.NamespacedName]bool
+	err     error // why there may be more
+}
+
+// readMachines reads those that own budgets.
+func readMachines(ctx context.Context, r clusterapi.Reader, budgets []*policyv1.PodDisruptionBudget) machines {
+	m := machines{migrate: map[types.NamespacedName]bool{}}
+	owners := map[types.NamespacedName]bool{}
+	for _, b := range budgets {
+		if name := machineOf(b); name != "" {
+			owners[clusterapi.Key(b.Namespace, name)] = true
 		}
 	}
-	machine := r.machines[key]
-	if machine == nil {
-		return false, r.machinesErr == nil
+	if len(owners) == 0 {
+		return m
 	}
-	conditions, _, err := unstructured.NestedSlice(machine.Object, "status", "conditions")
-	if err != nil {
-		r.machinesErr = facts.JoinErrors(r.machinesErr, fmt.Errorf("VirtualMachineInstance %s: %w", key, err))
-		return false, false
-	}
-	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == "LiveMigratable" {
-			return m["status"] == string(metav1.ConditionTrue), true
+	objects, err := clusterapi.ListShared(ctx, r, virtualMachineKind, clusterapi.ListOptions{})
+	m.err = err
+	for _, o := range objects {
+		if !owners[o.Key()] {
+			continue
 		}
+		conditions, _, err := unstructured.NestedSlice(o.Unstructured().Object, "status", "conditions")
+		if err != nil {
+			m.err = facts.JoinErrors(m.err, fmt.Errorf("VirtualMachineInstance %s: %w", o.Key(), err))
+			continue
+		}
+		m.migrate[o.Key()] = slices.ContainsFunc(conditions, func(c any) bool {
+			fields, _ := c.(map[string]any)
+			return fields["type"] == "LiveMigratable" && fields["status"] == string(metav1.ConditionTrue)
+		})
 	}
-	return false, true
+	return m
+}
+
+// migratable reports whether an eviction starts a live migration of a machine, and whether
+// that is known. One that does not exist does not migrate.
+func (m machines) migratable(key types.NamespacedName) (is, known bool) {
+	is, read := m.migrate[key]
+	return is, read || m.err == nil
 }
 
 // compare orders by severity, subject, node, namespace, budget and pod.

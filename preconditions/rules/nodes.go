@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
@@ -188,11 +186,14 @@ func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 	for _, n := range nodes {
 		image := n.Status.NodeInfo.OSImage
 		o := nodeObject(n, "status.nodeInfo.osImage", image, image)
-		switch {
-		case image == "":
+		if image == "" {
 			unknown = append(unknown, n.Name)
-		case !packageRHEL(image):
-		case rhel7(n) || crosses(in.Transition, "4.19"):
+			continue
+		}
+		version, packages := openshift.PackageRHEL(image)
+		switch {
+		case !packages:
+		case isRHEL7(version) || isRHEL7(n.Labels["node.openshift.io/os_version"]) || crosses(in.Transition, "4.19"):
 			blocking = append(blocking, o)
 		default:
 			others = append(others, o)
@@ -210,17 +211,7 @@ func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 	return found, err
 }
 
-// packageRHEL reports whether an OS image is RHEL made of packages. The node labels do
-// not say: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
-func packageRHEL(osImage string) bool {
-	return strings.HasPrefix(osImage, "Red Hat Enterprise Linux") && !strings.Contains(osImage, "CoreOS")
-}
-
-var rhel7Image = regexp.MustCompile(`^Red Hat Enterprise Linux( Server)? 7\b`)
-
-func rhel7(n *corev1.Node) bool {
-	return rhel7Image.MatchString(n.Status.NodeInfo.OSImage) || strings.HasPrefix(n.Labels["node.openshift.io/os_version"], "7")
-}
+func isRHEL7(version string) bool { return version == "7" || strings.HasPrefix(version, "7.") }
 
 // singleNode: a cluster with one control plane node is down while that node is updated.
 func singleNode(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
@@ -355,7 +346,8 @@ func kernelModules(ctx context.Context, in *preconditions.Input) ([]precondition
 		return nil, &preconditions.NotApplicableError{Why: "the cluster has no out-of-tree kernel modules"}
 	}
 	var found findings
-	preflights, preflightErr := readPreflights(ctx, in)
+	_, preflights, preflightErr := operators.Preflights(ctx, in.Reader)
+	preflightErr = facts.UnlessMissing(preflightErr)
 	mine := operators.PreflightOf(preflights, in.TargetImage, in.TargetKernel)
 	if mine == nil {
 		if preflightErr != nil {
@@ -395,19 +387,6 @@ func kernelModules(ctx context.Context, in *preconditions.Input) ([]precondition
 			"Delete the preflight validation after use: oc delete preflightvalidationocp "+mine.Name, preconditions.Object{GVK: mine.GroupVersionKind(), Name: mine.Name})
 	}
 	return found, err
-}
-
-// readPreflights reads the preflight validations, in whichever version is served.
-func readPreflights(ctx context.Context, in *preconditions.Input) ([]*operators.PreflightValidation, error) {
-	all, err := facts.List[operators.PreflightValidation](ctx, in.Reader, clusterapi.ListOptions{})
-	if !meta.IsNoMatchError(err) {
-		return all, err
-	}
-	older, err := facts.List[operators.PreflightV1beta1](ctx, in.Reader, clusterapi.ListOptions{})
-	for _, p := range older {
-		all = append(all, &p.PreflightValidation)
-	}
-	return all, facts.UnlessMissing(err)
 }
 
 // preflightManifest is what to create.

@@ -117,7 +117,7 @@ func poolsDegraded(ctx context.Context, in *preconditions.Input) ([]precondition
 	var bad []preconditions.Object
 	for _, p := range pools {
 		for _, t := range []mcfgv1.MachineConfigPoolConditionType{mcfgv1.MachineConfigPoolDegraded, mcfgv1.MachineConfigPoolRenderDegraded, mcfgv1.MachineConfigPoolNodeDegraded} {
-			if c := poolCondition(p, t); c.Status == corev1.ConditionTrue {
+			if c := facts.PoolCondition(p, t); c.Status == corev1.ConditionTrue {
 				bad = append(bad, poolObject(p.Name, "status.conditions", "True", withText(string(t), c.Message)))
 				break // one entry a pool
 			}
@@ -136,16 +136,6 @@ func withText(what, text string) string {
 	return what + ": " + text
 }
 
-// poolCondition returns the condition of a type, which is empty if absent.
-func poolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionType) mcfgv1.MachineConfigPoolCondition {
-	for _, c := range p.Status.Conditions {
-		if c.Type == t {
-			return c
-		}
-	}
-	return mcfgv1.MachineConfigPoolCondition{}
-}
-
 // poolsUpdating: nodes that are still on their way to the last configuration. It
 // stops another minor version where they are of the control plane, and elsewhere
 // where the plan has the others skip a version.
@@ -153,8 +143,8 @@ func poolsUpdating(ctx context.Context, in *preconditions.Input) ([]precondition
 	pools, err := listPools(ctx, in)
 	var blocking, others []preconditions.Object
 	for _, p := range pools {
-		updating := poolCondition(p, mcfgv1.MachineConfigPoolUpdating).Status == corev1.ConditionTrue
-		if p.Spec.Paused || !updating && poolCondition(p, mcfgv1.MachineConfigPoolUpdated).Status == corev1.ConditionTrue {
+		updating := facts.PoolCondition(p, mcfgv1.MachineConfigPoolUpdating).Status == corev1.ConditionTrue
+		if p.Spec.Paused || !updating && facts.PoolCondition(p, mcfgv1.MachineConfigPoolUpdated).Status == corev1.ConditionTrue {
 			continue
 		}
 		o := poolObject(p.Name, "status.conditions", "Updated is not True", fmt.Sprintf("%d of %d machines updated", p.Status.UpdatedMachineCount, p.Status.MachineCount))

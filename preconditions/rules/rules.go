@@ -142,7 +142,7 @@ func documented(o Options) []rule {
 		{preconditions.Rule{Name: "CriticalAlerts", Severities: orBlocks, Needs: []string{"Alerts"},
 			Source: "Preparing to update a cluster, Critical alerts", Link: docsPreparing}, criticalAlerts(o.PlatformAlerts)},
 		{preconditions.Rule{Name: "DeprecatedAPIs", Kinds: minors, Severities: orBlocks, Needs: []string{"TargetPayload", "CurrentPayload"},
-			Reads:  kinds{gvkOf[apiserverv1.APIRequestCount](), configMaps, version},
+			Reads:  kinds{gvkOf[apiserverv1.APIRequestCount](), clusterOps, configMaps, version},
 			Source: "Preparing to update a cluster, Kubernetes API removals", Link: docsPreparing}, deprecatedAPIs},
 		{preconditions.Rule{Name: "AdminAcks", Kinds: minors, Severities: blocks, Reads: kinds{configMaps, version},
 			Source: "Preparing to update a cluster, Providing the administrator acknowledgment", Link: docsPreparing}, adminAcks},

@@ -38,20 +38,22 @@ func currentVersion(ctx context.Context, in *preconditions.Input) (*semver.Versi
 }
 
 // kubernetesMinor returns the minor version of Kubernetes 1 that a release of OpenShift
-// has: by the input's table, by what is known of OpenShift's minor versions, or by the
-// release itself. payload may be nil, and a nil version means the payload's.
+// has: by the input's table, else by the release itself, else by what is known of OpenShift's
+// minor versions. Both the version and the payload may be nil.
 func kubernetesMinor(in *preconditions.Input, v *semver.Version, payload *manifest.Payload) (uint64, bool) {
-	if v == nil && payload != nil {
-		v = facts.VersionOrNil(payload.Release.Version)
-	}
 	if v != nil {
-		if minor, ok := in.KubernetesMinors[facts.MinorText(v)]; ok {
-			return minor, true
-		}
-		if minor, known := openshift.MinorOf(v).Kubernetes(); known {
+		if minor, ok := in.KubernetesMinors[openshift.MinorOf(v).String()]; ok {
 			return minor, true
 		}
 	}
+	if minor, ok := payloadMinor(payload); ok || v == nil {
+		return minor, ok
+	}
+	return openshift.MinorOf(v).Kubernetes()
+}
+
+// payloadMinor returns the minor version of Kubernetes 1 that a release says it has.
+func payloadMinor(payload *manifest.Payload) (uint64, bool) {
 	if payload == nil {
 		return 0, false
 	}
@@ -89,17 +91,4 @@ func apiServerMinor(co *configv1.ClusterOperator) (uint64, bool) {
 // crosses reports whether a step may lead from below a minor version to it, or beyond.
 func crosses(t preconditions.Transition, minor string) bool {
 	return facts.Crosses(t.Current, t.Target, minor)
-}
-
-// targetVersion is the text of the version asked for: the payload's if there is one,
-// since a request may name an image alone.
-func targetVersion(in *preconditions.Input) string {
-	switch {
-	case in.TargetPayload != nil && in.TargetPayload.Release.Version != "":
-		return in.TargetPayload.Release.Version
-	case in.Target != nil:
-		return in.Target.String()
-	default:
-		return ""
-	}
 }

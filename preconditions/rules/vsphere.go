@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
@@ -61,7 +62,7 @@ func vSphere(ctx context.Context, in *preconditions.Input) ([]preconditions.Find
 	if facts.Platform(infrastructure) != configv1.VSpherePlatformType {
 		return nil, &preconditions.NotApplicableError{Why: "the cluster is not on vSphere"}
 	}
-	if in.Target != nil && facts.MinorOf(in.Target) < facts.MinorOf(facts.VersionOrNil("4.13.0")) {
+	if in.Target != nil && (openshift.Minor{Major: 4, Minor: 13}).Above(openshift.MinorOf(in.Target)) {
 		return nil, nil
 	}
 	if in.VSphere == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -49,6 +50,16 @@ func Platform(i *configv1.Infrastructure) configv1.PlatformType {
 	}
 	//lint:ignore SA1019 it is what old clusters have
 	return i.Status.Platform
+}
+
+// PoolCondition returns the condition of a type, which is empty if absent.
+func PoolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionType) mcfgv1.MachineConfigPoolCondition {
+	for _, c := range p.Status.Conditions {
+		if c.Type == t {
+			return c
+		}
+	}
+	return mcfgv1.MachineConfigPoolCondition{}
 }
 
 // Where gates and acknowledgements are kept.

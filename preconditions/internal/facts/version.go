@@ -1,8 +1,6 @@
 package facts
 
 import (
-	"fmt"
-
 	"github.com/Masterminds/semver/v3"
 	blang "github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -30,24 +28,14 @@ func VersionOrNil(text string) *semver.Version {
 	return v
 }
 
-// MinorOf is major and minor as one number, which grows with them.
-func MinorOf(v *semver.Version) uint64 { return v.Major()<<32 | v.Minor()&(1<<32-1) }
-
-// MinorText is major and minor, such as 4.18.
-func MinorText(v *semver.Version) string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
-
 // Crosses reports whether a step may lead from below a minor version to it, or
 // beyond: pre-releases of it count as it, and a nil version may be any.
 func Crosses(current, target *semver.Version, minor string) bool {
-	edge := VersionOrNil(minor + ".0")
-	switch {
-	case edge == nil:
+	edge, err := openshift.ParseMinor(minor)
+	if err != nil || current != nil && !edge.Above(openshift.MinorOf(current)) {
 		return false
-	case current != nil && MinorOf(current) >= MinorOf(edge):
-		return false
-	default:
-		return target == nil || MinorOf(target) >= MinorOf(edge)
 	}
+	return target == nil || !edge.Above(openshift.MinorOf(target))
 }
 
 // CompletedVersion returns the version of the newest Completed entry.

@@ -1,12 +1,16 @@
 package operators
 
 import (
+	"context"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // KMMGroup is the group of the API of the operator for out-of-tree kernel modules.
@@ -106,6 +110,21 @@ func (s PreflightStatus) Result(namespace, name string) (m PreflightModule, ok b
 		}
 	}
 	return m, false
+}
+
+// Preflights reads all preflight validations in the newest version of the API that is
+// served, and returns that. Errors are those of reading; if none is served it is one that
+// meta.IsNoMatchError recognises.
+func Preflights(ctx context.Context, r clusterapi.Reader) (schema.GroupVersionKind, []*PreflightValidation, error) {
+	all, err := facts.List[PreflightValidation](ctx, r, clusterapi.ListOptions{})
+	if !meta.IsNoMatchError(err) {
+		return new(PreflightValidation).APIKind(), all, err
+	}
+	older, err := facts.List[PreflightV1beta1](ctx, r, clusterapi.ListOptions{})
+	for _, p := range older {
+		all = append(all, &p.PreflightValidation)
+	}
+	return new(PreflightV1beta1).APIKind(), all, err
 }
 
 // PreflightOf returns the newest preflight validation for a release, by its image or by
