@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -85,6 +88,23 @@ func window(now time.Time, parameters map[string]string) (Outcome, error) {
 		return Outcome{After: from.Sub(now), Text: "the window opens at " + from.Format(time.RFC3339)}, nil
 	}
 	return Outcome{Done: true}, nil
+}
+
+// checkParameters returns what is wrong with the parameters of a built-in action: a misspelt
+// one would open a window at once.
+func checkParameters(action string, parameters map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if action != actionWindow || name != "from" && name != "until" {
+			errs = append(errs, fmt.Errorf("parameter %s has no meaning for the action %s", bounded.Quote(name), action))
+		}
+	}
+	from, err := timeOf(parameters, "from")
+	until, err2 := timeOf(parameters, "until")
+	if err == nil && err2 == nil && !until.IsZero() && !from.Before(until) {
+		errs = append(errs, errors.New("parameter until is not after from"))
+	}
+	return bounded.Errors(append(errs, err, err2)...)
 }
 
 func timeOf(parameters map[string]string, name string) (time.Time, error) {

@@ -272,6 +272,16 @@ func TestBuilderProblems(t *testing.T) {
 			[]string{"pool gpu does not exist", "the cluster has no ClusterVersion", "the groups have 3 nodes together, pool gpu has 0"}, nil},
 		{"canary of the control plane", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Pool = "master" }), []string{"pool master: the control plane has no canary"}, []string{"pool worker is not part of the plan: its nodes are updated with the cluster"}},
 		{"canary at the version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = version0 }), []string{"the cluster is at 4.20.3 already"}, nil},
+		{"canary of an older version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.20.2" }), []string{"version 4.20.2 is older than the cluster's, which is 4.20.3"}, nil},
+		{"canary of part of a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.21" }), []string{`version "4.21": `}, nil},
+		{"canary that skips a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Version = version2
+			kubelet("v1.32.9")(&c.Nodes[4])
+		}), []string{"node w001 of pool worker has kubelet v1.32.9, which would be 3 minor versions behind at OpenShift 4.22; 2 are supported"},
+			[]string{"an update from 4.20.3 to 4.22.4 skips minor versions"}},
+		{"canary without an update of a cluster at work", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Version, c.Version.Status.History[0].State = "", configv1.PartialUpdate
+		}), []string{"the update of the cluster to 4.20.3 is not complete"}, nil},
 		{"canary of a paused pool", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			c.Pools = append(c.Pools, resting("infra", mcptest.Paused))
 			mcptest.Paused(&c.Pools[1])
@@ -284,6 +294,7 @@ func TestBuilderProblems(t *testing.T) {
 		{"canary windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start, start}
 		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "window 2 opens before the one before it has closed"}, nil},
+		{"canary with a window without start", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Window, o.Starts = time.Hour, []time.Time{{}, start} }), []string{"window 1 has no start"}, nil},
 		{"canary with windows without end", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Starts = []time.Time{start} }),
 			[]string{"there are 1 windows for 2 groups", "the length of the windows is needed, to know when they end"}, nil},
 		{"canary groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
@@ -317,6 +328,12 @@ func TestBuilderProblems(t *testing.T) {
 		}), []string{"window 2 of 1s is shorter than the 1m0s that a node takes", "window 2 opens before the one before it has closed", "window 3 opens before", "window 3 has no start"}, nil},
 		{"windows that are too few", windows(func(c *plan.Cluster, o *plan.WindowsOptions) { o.NodeTime = 50 * time.Minute }), nil,
 			[]string{"pool worker: 3 nodes, 1 at a time, take 3 times 50m0s; the windows have room for 1"}},
+		{"a window that is short", windows(func(c *plan.Cluster, o *plan.WindowsOptions) { o.NodeTime = 3 * time.Hour }),
+			[]string{"window 1 of 2h0m0s is shorter than the 3h0m0s that a node takes"}, nil},
+		{"windows with RHEL", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[3])
+		}),
+			[]string{"node w000 runs Red Hat Enterprise Linux 8.8: OpenShift 4.19 and later do not support that, replace it first"}, nil},
 		{"windows without the cluster", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
 			o.Version = ""
 			mcptest.Paused(&c.Pools[1])
@@ -353,6 +370,7 @@ func TestBuilderProblems(t *testing.T) {
 			*c, o.Versions = clusterAt("4.18.4", "v1.31.2", 3), []string{"4.19.3", "4.20.2"}
 			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[4])
 		}), []string{"node w001 runs Red Hat Enterprise Linux 8.8: OpenShift 4.19 and later do not support that, replace it first"}, nil},
+		{"control plane, one image", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Images = []string{"i"} }), []string{"there are 1 images for 2 versions"}, nil},
 		{"control plane, one version", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = o.Versions[:1] }), []string{"from 4.20.3 2 versions are needed, of 4.21, 4.22; there are 1"}, nil},
 		{"control plane, no versions", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			o.Versions, o.Images = []string{"x", "5.1.0"}, []string{"i"}
@@ -375,6 +393,12 @@ func TestBuilderProblems(t *testing.T) {
 			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}},
 				plan.Step{ID: "gone", Kind: plan.Cordon, Args: plan.Args{Node: "gone"}})
 		}), []string{"node w001 is not available: ", "node gone does not exist"}, []string{"node w000 is cordoned already, and stays so"}},
+		{"nodes at work", nodes(func(c *plan.Cluster, p *plan.Plan) {
+			mcptest.State(mcp.StateWorking)(&c.Nodes[3])
+			mcptest.Cordoned(&c.Nodes[4])
+			mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationState, mcp.StateWorking)(&c.Nodes[4])
+			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}})
+		}), []string{"node w000 is not available: it is Preparing", "node w001 is not available: it is Draining"}, nil},
 		{"nodes, a step without an action", nodes(func(_ *plan.Cluster, p *plan.Plan) { p.Steps = append(p.Steps, plan.Step{ID: "hook", Kind: plan.Hook}) }),
 			[]string{"steps[1] (hook): args.action is missing"}, nil},
 	} {

@@ -130,12 +130,16 @@ func (x *canary) validate() {
 	}
 	x.b.atRest(x.o.Pool)
 	x.b.others(x.o.Version, x.o.Pool)
-	if x.o.Version != "" {
+	packages := true
+	switch {
+	case x.o.Version != "":
 		x.b.atRest(x.b.controlPlane()...)
-		x.b.leadsTo(x.o.Version)
+		packages = x.b.leadsTo(x.o.Version)
+	case x.b.c.Version != nil:
+		x.b.idle()
 	}
 	for _, n := range x.b.nodes[x.o.Pool] {
-		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is {
+		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is && packages {
 			x.b.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
 		}
 	}
@@ -303,6 +307,9 @@ func (x *canary) validateStarts(groups int) {
 		x.b.add("the length of the windows is needed, to know when they end")
 	}
 	for i, start := range starts {
+		if start.IsZero() {
+			x.b.add("window %d has no start", i+1)
+		}
 		if i > 0 && start.Before(starts[i-1].Add(x.o.Window)) {
 			x.b.add("window %d opens before the one before it has closed", i+1)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -197,12 +198,32 @@ func (b *builder) idle() string {
 	return desiredVersion(b.c.Version)
 }
 
-// leadsTo requires that the cluster is not being updated, and is not at a version yet.
-func (b *builder) leadsTo(to string) {
+// leadsTo requires that the cluster is not being updated and that a version is later than
+// the cluster's, and supports the kubelets and the operating systems of its nodes. It
+// reports whether the version supports nodes from packages.
+func (b *builder) leadsTo(to string) (packages bool) {
+	now := b.idle()
 	version(&b.faults, to)
-	if now := b.idle(); now == to && now != "" {
-		b.add("the cluster is at %s already", now)
+	wanted, err := openshift.ParseVersion(to)
+	if err != nil {
+		return true
 	}
+	next := openshift.MinorOf(wanted)
+	b.packages(next)
+	if has, err := openshift.ParseVersion(now); err == nil {
+		switch minor := openshift.MinorOf(has); {
+		case now == to:
+			b.add("the cluster is at %s already", now)
+		case wanted.LessThan(has):
+			b.add("version %s is older than the cluster's, which is %s", to, now)
+		case minor != next:
+			if !next.Follows(minor) {
+				b.warn("an update from %s to %s skips minor versions", now, to)
+			}
+			b.kubelets([]openshift.Minor{minor, next})
+		}
+	}
+	return next.PackageBased()
 }
 
 // verify adds a step that asks checks, which must hold within minutes.
