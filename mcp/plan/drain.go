@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -98,7 +99,8 @@ type cordon struct {
 // cordoned again: of two plans that contend for one place, one comes first.
 const putBackAtMost = 30 * time.Second
 
-// lookAtCordon makes a node unschedulable when its pool may lose it. Another plan may have
+// lookAtCordon makes a node unschedulable when its pool may lose it and its machine-config
+// daemon is not at work on it. Another plan may have
 // found the same place at the same time: each looks again after its write, and puts the
 // node back if too many are down. It is done if the node is unschedulable, or does not
 // exist: then it is nil.
@@ -108,18 +110,25 @@ func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 		return look{}, nil, err
 	}
 	c := x.cordons[name]
-	if n == nil || n.Spec.Unschedulable && !c.fresh {
+	if n == nil {
+		return look{done: true}, n, nil
+	}
+	busy := updating(n)
+	ours := n.Annotations[annotationPlan] == x.plan.ID
+	if n.Spec.Unschedulable && !c.fresh && (ours || busy == "") {
 		return look{done: true}, n, nil
 	}
 	pool, full, err := x.v.full(n)
 	if err != nil {
 		return look{}, n, err
 	}
+	full = cmp.Or(busy, full)
 	l := look{why: full, wait: []string{pool}}
 	switch {
 	case n.Spec.Unschedulable && full == "":
 		delete(x.cordons, name)
 		return look{done: true}, n, nil
+	case n.Spec.Unschedulable && !c.fresh:
 	case n.Spec.Unschedulable:
 		next := x.now.Add(pace + time.Duration(x.rand.Int64N(int64(putBackAtMost))))
 		l.change, err = x.setUnschedulable(i, name, nil, cordon{next: next})
@@ -152,16 +161,29 @@ func (x *pass) setUnschedulable(i int, name string, value any, c cordon) (func()
 // lookAtFirstCordon is the step that cordons a node.
 func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
 	l, err := x.lookAtFields(i, s)
-	if err != nil || l.change == nil && !l.ours {
+	if err != nil || l.change == nil && !l.done {
 		return l, err
 	}
-	if l.done { // also if another runner wrote it
+	if l.ours { // also if another runner wrote it
 		x.cordons[s.Args.Node] = cordon{fresh: true}
 	}
 	c, _, err := x.lookAtCordon(i, s.Args.Node)
 	c.writes = l.writes
 	c.ours = l.ours
 	return c, err
+}
+
+// updating returns why a node is left to its machine-config daemon: that is at work on it,
+// or about to be. It is empty if the daemon has reached its target, has failed, or is down
+// with the node.
+func updating(n *corev1.Node) string {
+	state := mcp.NodeStateOf(n)
+	phase, _ := mcp.PhaseOf(state)
+	state.Unschedulable = false
+	if !state.Ready() || !state.Managed() || !state.Unavailable() || phase == mcp.PhaseFailed {
+		return ""
+	}
+	return fmt.Sprintf("node %s is being updated: %s", n.Name, phase)
 }
 
 // full returns a node's pool and why it may not lose the node: as many other nodes are
