@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -242,6 +245,32 @@ func problemsOf[O any](build func(plan.Cluster, O) (plan.Plan, []string, error),
 			return warnings, err
 		}
 	}
+}
+
+// What a recording lacks is not known: builders say so, and the DaemonSets of pods exist.
+func TestReadRecordedCluster(t *testing.T) {
+	lacks := []string{"DaemonSet", "MachineHealthCheck", "PodDisruptionBudget"}
+	c := memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		if slices.Contains(lacks, call.GVK.Kind) {
+			return fmt.Errorf("%s: %w", call.GVK.Kind, clusterapi.ErrNotCollected)
+		}
+		return do(ctx)
+	}})
+	of := clusterOf(2)
+	checktest.OK(t, c.Load(checktest.Get(clusterapi.ToUnstructured(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}))(t)))
+	for _, o := range []any{&of.Pools[1], &of.Nodes[3], &of.Nodes[4], pod("agent-1", "agent", func(p *corev1.Pod) { p.Spec.NodeName = "w000" })} {
+		checktest.OK(t, c.Load(checktest.Get(clusterapi.ToUnstructured(o))(t)))
+	}
+	got := checktest.Get(plan.ReadCluster(t.Context(), c))(t)
+	checktest.Same(t, lacks, got.Unknown)
+	_, warnings, err := plan.PlanCanary(got, plan.CanaryOptions{ID: "c", Sizes: []int{1}, SparePercent: 50})
+	checktest.OK(t, err)
+	var want []string
+	for _, kind := range lacks {
+		want = append(want, fmt.Sprintf("not every %s of the cluster is recorded: the plan is made as if there were no others", kind))
+	}
+	checktest.Same(t, want, warnings)
+	checktest.Equal(t, mcp.DrainStays, mcp.DrainPlan("w000", mcp.NewDrainView(got.Drains)).Pods[0].Verdict, "agent-1")
 }
 
 // All that speaks against a plan comes together.

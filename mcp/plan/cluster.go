@@ -36,24 +36,32 @@ type Cluster struct {
 	// HealthChecks are the names of the MachineHealthChecks that would replace nodes
 	// while they reboot. Plans pause them if there are any.
 	HealthChecks []string
+	// Unknown are the kinds of which a recording lacks some objects or all. Builders warn
+	// of them: a plan is made as if the cluster had no more than are recorded.
+	Unknown []string
 }
 
-// ReadCluster reads what builders need. Its errors are those of the API; kinds that a
-// cluster or recording lacks are left out.
+// ReadCluster reads what builders need. Its error joins those of the API; a kind that a
+// cluster does not have is none.
 func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
 	nodes, err2 := clusterapi.List[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	cv, err3 := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersionKey)
-	drains, err4 := rollout.ReadDrains(ctx, api)
+	drains, unknown, err4 := rollout.ReadDrains(ctx, api)
 	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
 	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, machines)
+	kinds := []string{"MachineConfigPool", "Node", "ClusterVersion", "", "MachineHealthCheck"}
 	var errs []error
-	for _, err := range []error{err, err2, err3, err4, err5} {
-		if err != nil && !clusterapi.IsAbsent(err) {
+	for i, err := range []error{err, err2, err3, err4, err5} {
+		switch {
+		case errors.Is(err, clusterapi.ErrNotCollected):
+			unknown = append(unknown, kinds[i])
+		case err != nil && !clusterapi.IsAbsent(err):
 			errs = append(errs, err)
 		}
 	}
-	c := Cluster{Pools: pools, Nodes: nodes, Version: cv, Drains: drains}
+	slices.Sort(unknown)
+	c := Cluster{Pools: pools, Nodes: nodes, Version: cv, Drains: drains, Unknown: unknown}
 	for _, check := range checks {
 		if machinehealth.ActsOnReady(check) {
 			c.HealthChecks = append(c.HealthChecks, check.Name)
@@ -90,6 +98,9 @@ func newBuilder(c Cluster, id string) *builder {
 	}
 	if texts := validation.IsDNS1123Label(id); texts != nil {
 		b.add("id %s: %s", bounded.Quote(id), strings.Join(texts, "; "))
+	}
+	for _, kind := range c.Unknown {
+		b.warn("not every %s of the cluster is recorded: the plan is made as if there were no others", kind)
 	}
 	for i := range c.Pools {
 		b.pools[c.Pools[i].Name] = &c.Pools[i]
