@@ -186,17 +186,17 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		}
 		return false, out.Text, nil, x.now.Add(cmp.Or(out.After, actionEvery)), nil
 	}
-	action := x.run.o.Actions[s.action()]
+	action := x.r.run.o.Actions[s.action()]
 	if action == nil && s.action() == string(UpdateCluster) {
-		action = update{x.run.o.Update}
+		action = update{x.r.run.o.Update}
 	}
 	if action == nil {
 		return false, "", nil, time.Time{}, &failure{err: fmt.Errorf("there is no action %q", s.action()), sure: true}
 	}
-	c := x.calls[s.ID]
+	c := x.r.calls[s.ID]
 	if c == nil {
 		c = &call{}
-		x.calls[s.ID] = c
+		x.r.calls[s.ID] = c
 	}
 	if c.ended {
 		c.ended = false
@@ -209,7 +209,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
 			x.emit(EventError, EventData{Step: s.ID, Kind: s.Kind, Warning: true}, c.err.Error(), c.err)
 		default:
-			delete(x.calls, s.ID)
+			delete(x.r.calls, s.ID)
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}
 		}
 		c.next = x.now.Add(c.wait)
@@ -224,10 +224,10 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		c.running = true
 		c.n++
 	}
-	cordoned, _ := x.plan.cordoned(s)
-	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now,
-		Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.api}
-	key := x.key
+	cordoned, _ := x.r.plan.cordoned(s)
+	asked := Call{Plan: x.r.plan.ID, Step: *s, Started: sp.Started, Now: x.now,
+		Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.r.api}
+	key := x.r.key
 	return false, c.outcome.Text, &reconcile.Job{ID: jobID{s.ID, c.n},
 		Run: func(ctx context.Context, _ func(any)) (any, error) { return action.Do(ctx, asked) },
 		Done: func(out any, err error) []reconcile.Wake {
@@ -241,7 +241,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 // builtin answers for an action that the options need not have.
 func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 	name := s.action()
-	if x.run.o.Actions[name] != nil {
+	if x.r.run.o.Actions[name] != nil {
 		return out, false, nil
 	}
 	switch name {
@@ -262,7 +262,7 @@ func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 
 // confirmed reports whether somebody has confirmed a step.
 func (x *pass) confirmed(s *Step) Outcome {
-	if x.rec.confirmed[s.ID] {
+	if x.r.rec.confirmed[s.ID] {
 		return Outcome{Done: true}
 	}
 	return Outcome{Text: "somebody is to confirm the step"}

@@ -44,10 +44,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
 		return look{done: true}, nil // there is nowhere to go
 	}
-	d := x.drains[s.ID]
+	d := x.r.drains[s.ID]
 	if d == nil {
 		d = &drainState{}
-		x.drains[s.ID] = d
+		x.r.drains[s.ID] = d
 	}
 	if d.attempt == nil && x.now.Before(d.next) && d.next.Sub(x.now) <= drainRetry {
 		return look{why: d.why, at: d.next}, nil
@@ -59,7 +59,7 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 		text = fmt.Sprintf("node %s: pod %s may not be evicted now: %s", n.Name, pod, text)
 		x.warnOnce(EventDrainBlocked, s, n.Name, text, err)
 	}
-	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
+	at, done, err := d.attempt.Advance(x.ctx, x.r.api, x.now)
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return look{}, err
@@ -70,9 +70,9 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 		return look{why: d.why, at: d.next}, nil
 	case !done:
 		d.why = fmt.Sprintf("node %s: %d pods are to leave", n.Name, d.attempt.Left())
-		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(n.Name, x.key)}}, nil
+		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(n.Name, x.r.key)}}, nil
 	}
-	x.v = x.newView(x.ctx) // it may have been uncordoned meanwhile
+	x.v = x.r.newView(x.ctx) // it may have been uncordoned meanwhile
 	l, _, err := x.lookAtCordon(i, n.Name)
 	d.empty = l.done
 	return l, err
@@ -80,10 +80,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 
 // warnOnce reports something about a node of a step, once until the step is done.
 func (x *pass) warnOnce(t clusterapi.EventType, s *Step, node, text string, err error) {
-	if x.reported[text] {
+	if x.r.reported[text] {
 		return
 	}
-	x.reported[text] = true
+	x.r.reported[text] = true
 	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}, text, err)
 }
 
@@ -109,12 +109,12 @@ func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	if err != nil {
 		return look{}, nil, err
 	}
-	c := x.cordons[name]
+	c := x.r.cordons[name]
 	if n == nil {
 		return look{done: true}, n, nil
 	}
 	busy := updating(n)
-	ours := n.Annotations[annotationPlan] == x.plan.ID
+	ours := n.Annotations[annotationPlan] == x.r.plan.ID
 	if n.Spec.Unschedulable && !c.fresh && (ours || busy == "") {
 		return look{done: true}, n, nil
 	}
@@ -126,7 +126,7 @@ func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	l := look{why: full, wait: []string{pool}}
 	switch {
 	case n.Spec.Unschedulable && full == "":
-		delete(x.cordons, name)
+		delete(x.r.cordons, name)
 		return look{done: true}, n, nil
 	case n.Spec.Unschedulable && !c.fresh:
 	case n.Spec.Unschedulable:
@@ -152,7 +152,7 @@ func (x *pass) setUnschedulable(i int, name string, value any, c cordon) (func()
 	return func() error {
 		err := x.update(i, u, m, []field{{pathUnschedulable, value}})
 		if err == nil || c.fresh { // it may have been written all the same
-			x.cordons[name] = c
+			x.r.cordons[name] = c
 		}
 		return err
 	}, nil
@@ -165,7 +165,7 @@ func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
 		return l, err
 	}
 	if l.ours { // also if another runner wrote it
-		x.cordons[s.Args.Node] = cordon{fresh: true}
+		x.r.cordons[s.Args.Node] = cordon{fresh: true}
 	}
 	c, _, err := x.lookAtCordon(i, s.Args.Node)
 	c.writes = l.writes
@@ -255,10 +255,10 @@ func (p *Plan) cordoned(step *Step) (cordoned, drained bool) {
 // A runner that has just begun does not know, and looks.
 func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 	kept := look{done: true}
-	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.rec.confirmed[s.ID] {
+	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.r.rec.confirmed[s.ID] {
 		return kept, nil
 	}
-	held, drained := x.plan.cordoned(s)
+	held, drained := x.r.plan.cordoned(s)
 	if !held {
 		return kept, nil
 	}
@@ -267,10 +267,10 @@ func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 		return l, err
 	}
 	if !l.done {
-		delete(x.drains, s.ID)
+		delete(x.r.drains, s.ID)
 		return l, nil
 	}
-	d := x.drains[s.ID]
+	d := x.r.drains[s.ID]
 	if !drained || n == nil || mcp.NodeStateOf(n).Problem != "" || d != nil && d.empty {
 		return l, nil
 	}

@@ -147,7 +147,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	// All that this look does has ended before another runner may take over.
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithCallTimeout(ctx, callTimeout), callTimeout)
 	defer cancel()
-	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
+	p := &pass{r: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
 	if x.holder == "" {
 		x.holder = x.run.o.Holder
 		if x.holder == "" {
@@ -184,9 +184,9 @@ func (x *reconciler) atLeast(t time.Time) time.Time {
 	return t
 }
 
-// pass is one look.
+// pass is one look of a reconciler.
 type pass struct {
-	*reconciler
+	r   *reconciler
 	v   *view
 	ctx context.Context
 	now time.Time
