@@ -82,6 +82,25 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+// What a plan and its record have from anywhere does not reach a terminal as it is.
+func TestTextIsQuoted(t *testing.T) {
+	const bad = "\x1b[2J\n"
+	p := custom("p", plan.Step{ID: "a", Kind: plan.Manual, Args: plan.Args{Node: "n", Text: bad}}, hook("b"+bad),
+		plan.Step{ID: "c", Kind: plan.Hook, Args: plan.Args{Node: "n", Action: bad, Parameters: map[string]string{bad: bad}}},
+		plan.Step{ID: "d", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"kind": bad, "metadata": map[string]any{bad: bad}}}})
+	p.Steps[1].ID = "b"
+	progress := plan.Progress{State: bad, Holder: bad, Steps: map[string]plan.StepProgress{"a": {State: bad, Error: bad}},
+		Report: &plan.Report{Left: []plan.Item{{Object: bad, Field: bad, Text: bad}}}}
+	var b strings.Builder
+	checktest.OK(t, plan.WriteText(&b, p))
+	checktest.OK(t, plan.WriteProgress(&b, p, progress))
+	b.WriteString(p.Validate().Error())
+	b.WriteString(checktest.Err(plan.Decode([]byte(`{"version": 1, "id": "p", "steps": [{"args": {"add": {"\u001b": 1}}}]}`))).Error())
+	if strings.Contains(b.String(), "\x1b") || !strings.Contains(b.String(), `"by hand, node n: \x1b[2J\n"`) {
+		t.Errorf("%q", b.String())
+	}
+}
+
 func TestEncodeDecode(t *testing.T) {
 	for _, p := range []plan.Plan{tiny(), examplePlans(t)["canary"], examplePlans(t)["windows"]} {
 		text, err := plan.Encode(p)

@@ -217,7 +217,7 @@ func (x *pass) mayTake() bool {
 	}
 	o.reads++
 	const reads = 4 // should the clock jump
-	x.r.rec = nil     // to be read again
+	x.r.rec = nil   // to be read again
 	if x.now.Sub(o.since) < takeOverTime || o.reads < reads {
 		return false
 	}

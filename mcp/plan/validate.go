@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -169,7 +170,7 @@ func (a *Args) validate(f *faults) {
 			f.add("add: value %s: %s", bounded.Quote(a.Add[k]), strings.Join(texts, "; "))
 		}
 		if slices.Contains(a.Remove, k) {
-			f.add("label %s is both added and removed", k)
+			f.add("label %s is both added and removed", fieldchange.Plain(k))
 		}
 	}
 	for _, k := range a.Remove {
@@ -282,7 +283,7 @@ func validateObject(f *faults, object map[string]any) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(meta)) {
 		if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, k) {
-			f.add("metadata.%s is not written by a plan", k)
+			f.add("metadata.%s is not written by a plan", fieldchange.Plain(k))
 		}
 	}
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
