@@ -106,36 +106,32 @@ const putBackAtMost = 30 * time.Second
 // exist: then it is nil.
 func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	n, err := x.v.node(name)
-	if err != nil {
-		return look{}, nil, err
+	if err != nil || n == nil {
+		return look{done: true}, nil, err
 	}
-	c := x.r.cordons[name]
-	if n == nil {
-		return look{done: true}, n, nil
-	}
-	busy := updating(n)
+	c, cordoned, busy := x.r.cordons[name], n.Spec.Unschedulable, updating(n)
 	ours := n.Annotations[annotationPlan] == x.r.plan.ID
-	if n.Spec.Unschedulable && !c.fresh && (ours || busy == "") {
+	if cordoned && !c.fresh && (ours || busy == "") {
 		return look{done: true}, n, nil
 	}
 	pool, full, err := x.v.full(n)
 	if err != nil {
 		return look{}, n, err
 	}
-	full = cmp.Or(busy, full)
-	l := look{why: full, wait: []string{pool}}
+	l := look{why: cmp.Or(busy, full), wait: []string{pool}}
 	switch {
-	case n.Spec.Unschedulable && full == "":
+	case cordoned && !c.fresh: // by the daemon's request
+	case cordoned && l.why == "":
 		delete(x.r.cordons, name)
 		return look{done: true}, n, nil
-	case n.Spec.Unschedulable && !c.fresh:
-	case n.Spec.Unschedulable:
+	case cordoned:
 		next := x.now.Add(pace + time.Duration(x.rand.Int64N(int64(putBackAtMost))))
 		l.change, err = x.setUnschedulable(i, name, nil, cordon{next: next})
-	case full == "" && x.now.Before(c.next):
+	case l.why != "":
+	case x.now.Before(c.next):
 		l.why = fmt.Sprintf("node %s was put back", name)
 		l.at = c.next
-	case full == "":
+	default:
 		l = look{why: fmt.Sprintf("node %s is schedulable", name)}
 		l.change, err = x.setUnschedulable(i, name, true, cordon{fresh: true})
 	}

@@ -106,68 +106,96 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 		return true, res, x.stepDone(s, sp, look{skipped: "its window has closed"})
 	}
 	l, err := x.lookForNode(s)
-	if err == nil && l.skipped != "" {
+	switch {
+	case err != nil:
+	case l.skipped != "":
 		x.emitStep(EventNodeGone, s, l.skipped, nil)
 		return true, res, x.stepDone(s, sp, l)
-	}
-	if err == nil && !l.done {
+	case !l.done:
 		x.waiting(s, l.why)
 		return false, reconcile.Result{At: x.now.Add(x.r.run.o.Poll)}, nil
-	}
-	if err == nil {
-		l, err = x.keepCordoned(i, s)
-	}
-	if err == nil && l.done {
-		l, err = x.look(i, s, sp)
-	}
-	if err == nil && l.done && !s.Done.isZero() {
-		l.why, err = x.v.check(s.Done)
-		l.done = l.why == ""
+	default:
+		l, err = x.lookWhole(i, s, sp)
 	}
 	if err == nil && l.done {
 		return true, res, x.stepDone(s, sp, l)
 	}
 	if err == nil {
-		err = x.needs(s, sp, l)
-	}
-	if err == nil && sp.State != stepRunning {
-		sp, err = x.begin(s, sp)
+		err = x.advance(s, sp, &l)
 	}
 	if x.r.over {
 		return false, res, nil
 	}
-	if err == nil {
-		err = x.overdue(s, sp, l)
-	}
-	if err == nil && l.change != nil {
-		err = l.change()
-		l.again, l.why = true, "" // it is not waited for
-	}
-	if err != nil && (!fails(err) || x.r.rec == nil) { // without the record nothing can be said to have failed
-		return false, res, err
-	}
 	if err != nil {
-		if f := new(failure); errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.r.doubt)) >= again {
-			return x.stepFailed(s, err)
-		}
-		return false, reconcile.Result{At: x.r.doubt.Add(again)}, nil
+		return x.doubtStep(s, err)
 	}
 	x.r.doubt = time.Time{}
 	x.waiting(s, l.why)
-	res = reconcile.Result{At: x.now.Add(x.r.run.o.Poll), Jobs: l.jobs, Watches: l.more}
-	if !l.at.IsZero() {
+	return false, x.nextLook(s, l), nil
+}
+
+// lookWhole finds out how a step stands: its node, what its kind asks for, and its Done.
+func (x *pass) lookWhole(i int, s *Step, sp StepProgress) (look, error) {
+	l, err := x.keepCordoned(i, s)
+	if err != nil || !l.done {
+		return l, err
+	}
+	l, err = x.look(i, s, sp)
+	if err != nil || !l.done || s.Done.isZero() {
+		return l, err
+	}
+	l.why, err = x.v.check(s.Done)
+	l.done = l.why == ""
+	return l, err
+}
+
+// advance makes the next change of a step: if what the step needs holds, its time is not
+// over, and it is recorded that it has begun.
+func (x *pass) advance(s *Step, sp StepProgress, l *look) error {
+	err := x.needs(s, sp, *l)
+	if err == nil && sp.State != stepRunning {
+		sp, err = x.begin(s, sp)
+	}
+	if err != nil || x.r.over {
+		return err
+	}
+	if err := x.overdue(s, sp, *l); err != nil || l.change == nil {
+		return err
+	}
+	l.again = true
+	l.why = "" // it is not waited for
+	return l.change()
+}
+
+// doubtStep decides what follows from an error of a step: it is tried again, or found a
+// second time, or fails the step.
+func (x *pass) doubtStep(s *Step, err error) (done bool, res reconcile.Result, _ error) {
+	if !fails(err) || x.r.rec == nil { // without the record nothing can be said to have failed
+		return false, res, err
+	}
+	f := new(failure)
+	if errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.r.doubt)) >= again {
+		return x.stepFailed(s, err)
+	}
+	return false, reconcile.Result{At: x.r.doubt.Add(again)}, nil
+}
+
+// nextLook is when to look at a step again, and what runs meanwhile.
+func (x *pass) nextLook(s *Step, l look) reconcile.Result {
+	res := reconcile.Result{At: x.now.Add(x.r.run.o.Poll), Jobs: l.jobs, Watches: l.more}
+	switch {
+	case l.again:
+		res.At = x.now.Add(pace)
+	case len(l.jobs) > 0:
+		res.At = time.Time{} // the job wakes
+	case !l.at.IsZero():
 		res.At = l.at
 	}
-	if len(l.jobs) > 0 {
-		res.At = time.Time{} // the job wakes
-	}
-	if l.again {
-		res.At = x.now.Add(pace)
-	}
-	if end := s.end(sp); !end.IsZero() && (res.At.IsZero() || end.Before(res.At)) {
+	end := s.end(x.r.rec.Progress.Steps[s.ID])
+	if !end.IsZero() && (res.At.IsZero() || end.Before(res.At)) {
 		res.At = end
 	}
-	return false, res, nil
+	return res
 }
 
 // since returns when what is found now was found first; first keeps it. If the
