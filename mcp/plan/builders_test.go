@@ -145,6 +145,12 @@ func groupSizes(p plan.Plan) (names []string, sizes []int) {
 	return names, sizes
 }
 
+// canaryOf plans a canary of n nodes, without an update of the cluster.
+func canaryOf(n, spare, limit int, window, nodeTime time.Duration) (plan.Plan, []string, error) {
+	return plan.PlanCanary(clusterOf(n),
+		plan.CanaryOptions{ID: "c", SparePercent: spare, MaxUnavailable: limit, Window: window, NodeTime: nodeTime})
+}
+
 func TestCanarySizes(t *testing.T) {
 	hour, minute := time.Hour, time.Minute
 	for _, tt := range []struct {
@@ -164,9 +170,9 @@ func TestCanarySizes(t *testing.T) {
 		{3, 100, 5, hour, hour, []int{3}, 0, false},
 		{5, 10, 1, hour, 61 * minute, nil, 0, true},
 		{5, 10, 1, 0, minute, nil, 0, true},
-		{0, 10, 1, hour, minute, nil, 1, false},
 	} {
-		got, warnings, err := plan.CanarySizes(tt.n, tt.spare, tt.limit, tt.window, tt.nodeTime)
+		p, warnings, err := canaryOf(tt.n, tt.spare, tt.limit, tt.window, tt.nodeTime)
+		_, got := groupSizes(p)
 		if diff := cmp.Diff(tt.want, got); diff != "" || len(warnings) != tt.warnings || (err != nil) != tt.err {
 			t.Errorf("%+v: %s, warnings %q, error %v", tt, diff, warnings, err)
 		}
@@ -180,8 +186,9 @@ func TestCanarySizesProperty(t *testing.T) {
 		n, spare, limit := rapid.IntRange(1, 500).Draw(t, "n"), rapid.IntRange(0, 100).Draw(t, "spare"), rapid.IntRange(1, 20).Draw(t, "limit")
 		node := time.Duration(rapid.IntRange(1, 60).Draw(t, "node")) * time.Minute
 		window := node + time.Duration(rapid.IntRange(0, 600).Draw(t, "window"))*time.Minute
-		sizes, _, err := plan.CanarySizes(n, spare, limit, window, node)
+		p, _, err := canaryOf(n, spare, limit, window, node)
 		checktest.OK(t, err)
+		_, sizes := groupSizes(p)
 		room, total := int(window/node)*limit, 0
 		for i, size := range sizes {
 			total += size
