@@ -193,10 +193,10 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 	if action == nil {
 		return false, "", nil, time.Time{}, &failure{err: fmt.Errorf("there is no action %q", s.action()), sure: true}
 	}
-	c := x.r.calls[s.ID]
+	c := x.r.work.call
 	if c == nil {
 		c = &call{}
-		x.r.calls[s.ID] = c
+		x.r.work.call = c
 	}
 	if c.ended {
 		c.ended = false
@@ -209,7 +209,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
 			x.emit(EventError, EventData{Step: s.ID, Kind: s.Kind, Warning: true}, c.err.Error(), c.err)
 		default:
-			delete(x.r.calls, s.ID)
+			x.r.work.call = nil
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}
 		}
 		c.next = x.now.Add(c.wait)

@@ -44,10 +44,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
 		return look{done: true}, nil // there is nowhere to go
 	}
-	d := x.r.drains[s.ID]
+	d := x.r.work.drain
 	if d == nil {
 		d = &drainState{}
-		x.r.drains[s.ID] = d
+		x.r.work.drain = d
 	}
 	if d.attempt == nil && x.now.Before(d.next) && d.next.Sub(x.now) <= drainRetry {
 		return look{why: d.why, at: d.next}, nil
@@ -80,10 +80,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 
 // warnOnce reports something about a node of a step, once until the step is done.
 func (x *pass) warnOnce(t clusterapi.EventType, s *Step, node, text string, err error) {
-	if x.r.reported[text] {
+	if x.r.work.reported[text] {
 		return
 	}
-	x.r.reported[text] = true
+	x.r.work.reported[text] = true
 	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}, text, err)
 }
 
@@ -263,10 +263,10 @@ func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 		return l, err
 	}
 	if !l.done {
-		delete(x.r.drains, s.ID)
+		x.r.work.drain = nil
 		return l, nil
 	}
-	d := x.r.drains[s.ID]
+	d := x.r.work.drain
 	if !drained || n == nil || mcp.NodeStateOf(n).Problem != "" || d != nil && d.empty {
 		return l, nil
 	}

@@ -47,7 +47,7 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 		}
 	}
 	if p.Holder != "" && p.Holder != x.r.holder {
-		clear(x.r.calls)
+		x.r.work.call = nil
 		if !x.mayTake() {
 			return false, reconcile.Result{At: x.now.Add(renewEvery)}, nil
 		}
@@ -250,7 +250,7 @@ func (x *pass) verdict() error {
 // is tried again.
 func (x *pass) finish(err error) error {
 	x.r.over, x.r.ours = true, false
-	clear(x.r.calls)
+	x.r.work.call = nil
 	if err != nil && !errors.Is(err, ErrPlanStopped) {
 		if step := new(StepError); !errors.As(err, &step) { // already sent as EventStepFailed
 			x.emit(EventError, EventData{Warning: true}, err.Error(), err)

@@ -102,6 +102,9 @@ const pace = time.Second
 // step continues with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.r.rec.Progress.Steps[s.ID]
+	if x.r.work.step != s.ID {
+		x.r.work = stepWork{step: s.ID, reported: map[string]bool{}}
+	}
 	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{skipped: "its window has closed"})
 	}
@@ -129,7 +132,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	if err != nil {
 		return x.doubtStep(s, err)
 	}
-	x.r.doubt = time.Time{}
+	x.r.work.doubt = time.Time{}
 	x.waiting(s, l.why)
 	return false, x.nextLook(s, l), nil
 }
@@ -174,10 +177,10 @@ func (x *pass) doubtStep(s *Step, err error) (done bool, res reconcile.Result, _
 		return false, res, err
 	}
 	f := new(failure)
-	if errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.r.doubt)) >= again {
+	if errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.r.work.doubt)) >= again {
 		return x.stepFailed(s, err)
 	}
-	return false, reconcile.Result{At: x.r.doubt.Add(again)}, nil
+	return false, reconcile.Result{At: x.r.work.doubt.Add(again)}, nil
 }
 
 // nextLook is when to look at a step again, and what runs meanwhile.
@@ -317,13 +320,10 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	if err := x.r.rec.shorten(x.r.plan.Steps, s); err != nil {
 		return err
 	}
-	delete(x.r.calls, s.ID)
-	delete(x.r.drains, s.ID)
+	x.r.work = stepWork{}
 	if err := x.store(); err != nil || x.r.over {
 		return err
 	}
-	x.r.waits, x.r.doubt = "", time.Time{}
-	clear(x.r.reported)
 	text := fmt.Sprintf("step %s is done", s.ID)
 	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: %s", s.ID, l.skipped)
@@ -343,9 +343,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		sp.Started = sp.Finished
 	}
 	x.r.rec.Progress.Steps[s.ID] = sp
-	x.r.doubt = time.Time{}
-	delete(x.r.calls, s.ID)
-	delete(x.r.drains, s.ID)
+	x.r.work = stepWork{}
 	failed := &StepError{Plan: x.r.plan.ID, Step: s.ID, Err: err}
 	if !s.stops() {
 		if err := x.store(); err != nil || x.r.over {
@@ -366,8 +364,8 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 
 // waiting reports what a step waits for, when that changes.
 func (x *pass) waiting(s *Step, why string) {
-	if why != "" && why != x.r.waits {
-		x.r.waits = why
+	if why != "" && why != x.r.work.waits {
+		x.r.work.waits = why
 		x.emitStep(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
 	}
 }
