@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // The metrics of the machine-config operator, controller (MCC) and daemons (MCD) that
@@ -124,9 +125,9 @@ type AlertingRule struct {
 	Text string
 }
 
-// Alerts returns the alerting rules on the metrics of pools and nodes of a cluster of
-// a version, its minor number such as 18 for 4.18: which exist depends on it.
-func Alerts(minor int) []AlertingRule {
+// Alerts returns the alerting rules on the metrics of pools and nodes that a cluster of a
+// minor version has, such as 4 and 18 for 4.18.
+func Alerts(major, minor uint64) []AlertingRule {
 	const critical, warning = "critical", "warning"
 	all := []AlertingRule{
 		{"MCCDrainError", metricDrainError + " > 0", 0, warning,
@@ -140,17 +141,16 @@ func Alerts(minor int) []AlertingRule {
 		{"KubeletHealthState", metricKubelet + " > 2", 0, warning,
 			"the kubelet of a node does not answer"},
 	}
-	if minor == 17 || minor == 18 {
+	is := openshift.Minor{Major: major, Minor: minor}
+	within := func(first, last openshift.Minor) bool { return !first.Above(is) && !is.Above(last) }
+	if within(openshift.Minor{Major: 4, Minor: 17}, openshift.Minor{Major: 4, Minor: 18}) {
 		all = append(all, AlertingRule{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
 			"a node wants a MachineConfig that does not exist: restore it, or give the node another one"})
 	}
-	if minor >= 10 && minor <= pausedCertificates {
+	// Later daemons write a new certificate authority whether or not their pool is paused.
+	if within(openshift.Minor{Major: 4, Minor: 10}, openshift.Minor{Major: 4, Minor: 13}) {
 		all = append(all, AlertingRule{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
 			"a new certificate authority of kubelets waits for a paused pool: unpause it"})
 	}
 	return all
 }
-
-// pausedCertificates is the last minor version whose daemons write a new certificate
-// authority of kubelets as a part of a config, so that it waits for paused pools.
-const pausedCertificates = 13

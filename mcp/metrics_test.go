@@ -61,9 +61,9 @@ mco_updated_machine_count{pool="worker"} 3`, "NOW", fmt.Sprint(mcptest.Epoch.Uni
 }
 
 func TestAlerts(t *testing.T) {
-	all := func(minor int) string {
+	all := func(major, minor uint64) string {
 		var out []string
-		for _, a := range mcp.Alerts(minor) {
+		for _, a := range mcp.Alerts(major, minor) {
 			out = append(out, fmt.Sprintf("%s: %s for %v, %s", a.Name, a.Expr, a.For, a.Severity))
 			if a.Text == "" {
 				t.Errorf("%+v", a)
@@ -76,12 +76,13 @@ MCCPoolAlert: mcc_pool_alert > 0 for 0s, warning
 MCDRebootError: mcd_reboots_failed_total > 0 for 5m0s, critical
 MCDPivotError: mcd_pivot_errors_total > 0 for 2m0s, warning
 KubeletHealthState: mcd_kubelet_state > 2 for 0s, warning`
-	for minor, more := range map[int]string{
-		13: "\nMachineConfigControllerPausedPoolKubeletCA: machine_config_controller_paused_pool_kubelet_ca > 0 for 1h0m0s, warning",
-		16: "", 17: "\nMissingMachineConfig: mcd_missing_mc > 0 for 0s, warning", 18: "\nMissingMachineConfig: mcd_missing_mc > 0 for 0s, warning", 19: "",
+	const missing = "\nMissingMachineConfig: mcd_missing_mc > 0 for 0s, warning"
+	for version, more := range map[[2]uint64]string{
+		{4, 9}: "", {4, 13}: "\nMachineConfigControllerPausedPoolKubeletCA: machine_config_controller_paused_pool_kubelet_ca > 0 for 1h0m0s, warning",
+		{4, 16}: "", {4, 17}: missing, {4, 18}: missing, {4, 19}: "", {5, 10}: "", {5, 18}: "",
 	} {
-		if diff := cmp.Diff(always+more, all(minor)); diff != "" {
-			t.Errorf("4.%d: %s", minor, diff)
+		if diff := cmp.Diff(always+more, all(version[0], version[1])); diff != "" {
+			t.Errorf("%v: %s", version, diff)
 		}
 	}
 }

@@ -15,6 +15,17 @@ import (
 
 func TestUsage(t *testing.T) { programtest.Usage(t, command) }
 
+// No flag is ignored.
+func TestFlags(t *testing.T) {
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-nodes worker=3 -nodes worker=4", Code: 2, Stderr: "worker comes twice"},
+		{Args: "-nodes Worker=3", Code: 2, Stderr: "not POOL=N"},
+		{Args: "-max-unavailable infra=1", Code: 2, Stderr: "-nodes has no such pool"},
+		{Args: "-break worker-0=NodeVanishes,worker-0=NodeDegraded", Code: 2, Stderr: "worker-0 comes twice"},
+		{Args: "-break worker-6=NodeVanishes", Code: 2, Stderr: "Faults[node/worker-6]: the cluster does not have it"},
+	})
+}
+
 // An update that nothing holds up, in all forms.
 func TestCompletes(t *testing.T) {
 	rollout := func(format string) string {

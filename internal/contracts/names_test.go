@@ -91,7 +91,6 @@ var keptNames = map[string]string{
 	"upgradeconfig/upgrade/NewNotification": "the decision without the loop around it",
 
 	// Programs keep a plan as data.
-	"mcp/plan/CanarySizes":        "programs keep a plan as data",
 	"mcp/plan/Decode":             "programs keep a plan as data",
 	"mcp/plan/Encode":             "programs keep a plan as data",
 	"mcp/plan/List":               "programs keep a plan as data",

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -85,6 +88,23 @@ func window(now time.Time, parameters map[string]string) (Outcome, error) {
 		return Outcome{After: from.Sub(now), Text: "the window opens at " + from.Format(time.RFC3339)}, nil
 	}
 	return Outcome{Done: true}, nil
+}
+
+// checkParameters returns what is wrong with the parameters of a built-in action: a misspelt
+// one would open a window at once.
+func checkParameters(action string, parameters map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if action != actionWindow || name != "from" && name != "until" {
+			errs = append(errs, fmt.Errorf("parameter %s has no meaning for the action %s", bounded.Quote(name), action))
+		}
+	}
+	from, err := timeOf(parameters, "from")
+	until, err2 := timeOf(parameters, "until")
+	if err == nil && err2 == nil && !until.IsZero() && !from.Before(until) {
+		errs = append(errs, errors.New("parameter until is not after from"))
+	}
+	return bounded.Errors(append(errs, err, err2)...)
 }
 
 func timeOf(parameters map[string]string, name string) (time.Time, error) {
@@ -166,17 +186,17 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		}
 		return false, out.Text, nil, x.now.Add(cmp.Or(out.After, actionEvery)), nil
 	}
-	action := x.run.o.Actions[s.action()]
+	action := x.r.run.o.Actions[s.action()]
 	if action == nil && s.action() == string(UpdateCluster) {
-		action = update{x.run.o.Update}
+		action = update{x.r.run.o.Update}
 	}
 	if action == nil {
 		return false, "", nil, time.Time{}, &failure{err: fmt.Errorf("there is no action %q", s.action()), sure: true}
 	}
-	c := x.calls[s.ID]
+	c := x.r.work.call
 	if c == nil {
 		c = &call{}
-		x.calls[s.ID] = c
+		x.r.work.call = c
 	}
 	if c.ended {
 		c.ended = false
@@ -189,7 +209,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
 			x.emit(EventError, EventData{Step: s.ID, Kind: s.Kind, Warning: true}, c.err.Error(), c.err)
 		default:
-			delete(x.calls, s.ID)
+			x.r.work.call = nil
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}
 		}
 		c.next = x.now.Add(c.wait)
@@ -204,10 +224,10 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		c.running = true
 		c.n++
 	}
-	cordoned, _ := x.plan.cordoned(s)
-	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now,
-		Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.api}
-	key := x.key
+	cordoned, _ := x.r.plan.cordoned(s)
+	asked := Call{Plan: x.r.plan.ID, Step: *s, Started: sp.Started, Now: x.now,
+		Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.r.api}
+	key := x.r.key
 	return false, c.outcome.Text, &reconcile.Job{ID: jobID{s.ID, c.n},
 		Run: func(ctx context.Context, _ func(any)) (any, error) { return action.Do(ctx, asked) },
 		Done: func(out any, err error) []reconcile.Wake {
@@ -221,7 +241,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 // builtin answers for an action that the options need not have.
 func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 	name := s.action()
-	if x.run.o.Actions[name] != nil {
+	if x.r.run.o.Actions[name] != nil {
 		return out, false, nil
 	}
 	switch name {
@@ -242,7 +262,7 @@ func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 
 // confirmed reports whether somebody has confirmed a step.
 func (x *pass) confirmed(s *Step) Outcome {
-	if x.rec.confirmed[s.ID] {
+	if x.r.rec.confirmed[s.ID] {
 		return Outcome{Done: true}
 	}
 	return Outcome{Text: "somebody is to confirm the step"}

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -142,6 +145,12 @@ func groupSizes(p plan.Plan) (names []string, sizes []int) {
 	return names, sizes
 }
 
+// canaryOf plans a canary of n nodes, without an update of the cluster.
+func canaryOf(n, spare, limit int, window, nodeTime time.Duration) (plan.Plan, []string, error) {
+	return plan.PlanCanary(clusterOf(n),
+		plan.CanaryOptions{ID: "c", SparePercent: spare, MaxUnavailable: limit, Window: window, NodeTime: nodeTime})
+}
+
 func TestCanarySizes(t *testing.T) {
 	hour, minute := time.Hour, time.Minute
 	for _, tt := range []struct {
@@ -161,9 +170,9 @@ func TestCanarySizes(t *testing.T) {
 		{3, 100, 5, hour, hour, []int{3}, 0, false},
 		{5, 10, 1, hour, 61 * minute, nil, 0, true},
 		{5, 10, 1, 0, minute, nil, 0, true},
-		{0, 10, 1, hour, minute, nil, 1, false},
 	} {
-		got, warnings, err := plan.CanarySizes(tt.n, tt.spare, tt.limit, tt.window, tt.nodeTime)
+		p, warnings, err := canaryOf(tt.n, tt.spare, tt.limit, tt.window, tt.nodeTime)
+		_, got := groupSizes(p)
 		if diff := cmp.Diff(tt.want, got); diff != "" || len(warnings) != tt.warnings || (err != nil) != tt.err {
 			t.Errorf("%+v: %s, warnings %q, error %v", tt, diff, warnings, err)
 		}
@@ -177,8 +186,9 @@ func TestCanarySizesProperty(t *testing.T) {
 		n, spare, limit := rapid.IntRange(1, 500).Draw(t, "n"), rapid.IntRange(0, 100).Draw(t, "spare"), rapid.IntRange(1, 20).Draw(t, "limit")
 		node := time.Duration(rapid.IntRange(1, 60).Draw(t, "node")) * time.Minute
 		window := node + time.Duration(rapid.IntRange(0, 600).Draw(t, "window"))*time.Minute
-		sizes, _, err := plan.CanarySizes(n, spare, limit, window, node)
+		p, _, err := canaryOf(n, spare, limit, window, node)
 		checktest.OK(t, err)
+		_, sizes := groupSizes(p)
 		room, total := int(window/node)*limit, 0
 		for i, size := range sizes {
 			total += size
@@ -244,6 +254,32 @@ func problemsOf[O any](build func(plan.Cluster, O) (plan.Plan, []string, error),
 	}
 }
 
+// What a recording lacks is not known: builders say so, and the DaemonSets of pods exist.
+func TestReadRecordedCluster(t *testing.T) {
+	lacks := []string{"DaemonSet", "MachineHealthCheck", "PodDisruptionBudget"}
+	c := memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		if slices.Contains(lacks, call.GVK.Kind) {
+			return fmt.Errorf("%s: %w", call.GVK.Kind, clusterapi.ErrNotCollected)
+		}
+		return do(ctx)
+	}})
+	of := clusterOf(2)
+	checktest.OK(t, c.Load(checktest.Get(clusterapi.ToUnstructured(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}))(t)))
+	for _, o := range []any{&of.Pools[1], &of.Nodes[3], &of.Nodes[4], pod("agent-1", "agent", func(p *corev1.Pod) { p.Spec.NodeName = "w000" })} {
+		checktest.OK(t, c.Load(checktest.Get(clusterapi.ToUnstructured(o))(t)))
+	}
+	got := checktest.Get(plan.ReadCluster(t.Context(), c))(t)
+	checktest.Same(t, lacks, got.Unknown)
+	_, warnings, err := plan.PlanCanary(got, plan.CanaryOptions{ID: "c", Sizes: []int{1}, SparePercent: 50})
+	checktest.OK(t, err)
+	var want []string
+	for _, kind := range lacks {
+		want = append(want, fmt.Sprintf("not every %s of the cluster is recorded: the plan is made as if there were no others", kind))
+	}
+	checktest.Same(t, want, warnings)
+	checktest.Equal(t, mcp.DrainStays, mcp.DrainPlan("w000", mcp.NewDrainView(got.Drains)).Pods[0].Verdict, "agent-1")
+}
+
 // All that speaks against a plan comes together.
 func TestBuilderProblems(t *testing.T) {
 	start := mcptest.Epoch
@@ -272,6 +308,16 @@ func TestBuilderProblems(t *testing.T) {
 			[]string{"pool gpu does not exist", "the cluster has no ClusterVersion", "the groups have 3 nodes together, pool gpu has 0"}, nil},
 		{"canary of the control plane", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Pool = "master" }), []string{"pool master: the control plane has no canary"}, []string{"pool worker is not part of the plan: its nodes are updated with the cluster"}},
 		{"canary at the version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = version0 }), []string{"the cluster is at 4.20.3 already"}, nil},
+		{"canary of an older version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.20.2" }), []string{"version 4.20.2 is older than the cluster's, which is 4.20.3"}, nil},
+		{"canary of part of a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.21" }), []string{`version "4.21": `}, nil},
+		{"canary that skips a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Version = version2
+			kubelet("v1.32.9")(&c.Nodes[4])
+		}), []string{"node w001 of pool worker has kubelet v1.32.9, which would be 3 minor versions behind at OpenShift 4.22; 2 are supported"},
+			[]string{"an update from 4.20.3 to 4.22.4 skips minor versions"}},
+		{"canary without an update of a cluster at work", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Version, c.Version.Status.History[0].State = "", configv1.PartialUpdate
+		}), []string{"the update of the cluster to 4.20.3 is not complete"}, nil},
 		{"canary of a paused pool", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			c.Pools = append(c.Pools, resting("infra", mcptest.Paused))
 			mcptest.Paused(&c.Pools[1])
@@ -284,6 +330,7 @@ func TestBuilderProblems(t *testing.T) {
 		{"canary windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start, start}
 		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "window 2 opens before the one before it has closed"}, nil},
+		{"canary with a window without start", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Window, o.Starts = time.Hour, []time.Time{{}, start} }), []string{"window 1 has no start"}, nil},
 		{"canary with windows without end", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Starts = []time.Time{start} }),
 			[]string{"there are 1 windows for 2 groups", "the length of the windows is needed, to know when they end"}, nil},
 		{"canary groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
@@ -317,6 +364,12 @@ func TestBuilderProblems(t *testing.T) {
 		}), []string{"window 2 of 1s is shorter than the 1m0s that a node takes", "window 2 opens before the one before it has closed", "window 3 opens before", "window 3 has no start"}, nil},
 		{"windows that are too few", windows(func(c *plan.Cluster, o *plan.WindowsOptions) { o.NodeTime = 50 * time.Minute }), nil,
 			[]string{"pool worker: 3 nodes, 1 at a time, take 3 times 50m0s; the windows have room for 1"}},
+		{"a window that is short", windows(func(c *plan.Cluster, o *plan.WindowsOptions) { o.NodeTime = 3 * time.Hour }),
+			[]string{"window 1 of 2h0m0s is shorter than the 3h0m0s that a node takes"}, nil},
+		{"windows with RHEL", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[3])
+		}),
+			[]string{"node w000 runs Red Hat Enterprise Linux 8.8: OpenShift 4.19 and later do not support that, replace it first"}, nil},
 		{"windows without the cluster", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
 			o.Version = ""
 			mcptest.Paused(&c.Pools[1])
@@ -353,6 +406,7 @@ func TestBuilderProblems(t *testing.T) {
 			*c, o.Versions = clusterAt("4.18.4", "v1.31.2", 3), []string{"4.19.3", "4.20.2"}
 			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[4])
 		}), []string{"node w001 runs Red Hat Enterprise Linux 8.8: OpenShift 4.19 and later do not support that, replace it first"}, nil},
+		{"control plane, one image", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Images = []string{"i"} }), []string{"there are 1 images for 2 versions"}, nil},
 		{"control plane, one version", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = o.Versions[:1] }), []string{"from 4.20.3 2 versions are needed, of 4.21, 4.22; there are 1"}, nil},
 		{"control plane, no versions", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			o.Versions, o.Images = []string{"x", "5.1.0"}, []string{"i"}
@@ -375,6 +429,12 @@ func TestBuilderProblems(t *testing.T) {
 			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}},
 				plan.Step{ID: "gone", Kind: plan.Cordon, Args: plan.Args{Node: "gone"}})
 		}), []string{"node w001 is not available: ", "node gone does not exist"}, []string{"node w000 is cordoned already, and stays so"}},
+		{"nodes at work", nodes(func(c *plan.Cluster, p *plan.Plan) {
+			mcptest.State(mcp.StateWorking)(&c.Nodes[3])
+			mcptest.Cordoned(&c.Nodes[4])
+			mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationState, mcp.StateWorking)(&c.Nodes[4])
+			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}})
+		}), []string{"node w000 is not available: it is Preparing", "node w001 is not available: it is Draining"}, nil},
 		{"nodes, a step without an action", nodes(func(_ *plan.Cluster, p *plan.Plan) { p.Steps = append(p.Steps, plan.Step{ID: "hook", Kind: plan.Hook}) }),
 			[]string{"steps[1] (hook): args.action is missing"}, nil},
 	} {

@@ -130,12 +130,16 @@ func (x *canary) validate() {
 	}
 	x.b.atRest(x.o.Pool)
 	x.b.others(x.o.Version, x.o.Pool)
-	if x.o.Version != "" {
+	packages := true
+	switch {
+	case x.o.Version != "":
 		x.b.atRest(x.b.controlPlane()...)
-		x.b.leadsTo(x.o.Version)
+		packages = x.b.leadsTo(x.o.Version)
+	case x.b.c.Version != nil:
+		x.b.idle()
 	}
 	for _, n := range x.b.nodes[x.o.Pool] {
-		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is {
+		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is && packages {
 			x.b.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
 		}
 	}
@@ -193,38 +197,27 @@ func (x *canary) groups() []Group {
 
 // sizes cuts n nodes into groups.
 func (x *canary) sizes(n int) []int {
-	sizes, warnings, err := CanarySizes(n, x.o.SparePercent, x.o.MaxUnavailable, x.o.Window, x.o.NodeTime)
-	if err != nil {
-		x.b.add("%w", err)
-	}
-	x.b.warnings = append(x.b.warnings, warnings...)
-	return sizes
-}
-
-// CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
-// spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
-// if a node takes longer than a window, or one of the times is missing.
-func CanarySizes(
-	n, sparePercent, maxUnavailable int, window, nodeTime time.Duration,
-) (sizes []int, warnings []string, err error) {
+	window, nodeTime := x.o.Window, x.o.NodeTime
 	switch {
-	case nodeTime <= 0, window <= 0:
-		return nil, nil, fmt.Errorf("the length of a window and the time of a node are needed to size groups")
+	case nodeTime == 0, window == 0:
+		x.b.add("the length of a window and the time of a node are needed to size groups")
+		return nil
 	case window < nodeTime:
-		return nil, nil, shortWindow(window, nodeTime)
+		x.b.add("%w", shortWindow(window, nodeTime))
+		return nil
 	}
-	w := int(min(int64(window/nodeTime), int64(n))) * max(maxUnavailable, 1)
-	spare := sparePercent * n / 100
+	w := int(min(int64(window/nodeTime), int64(n))) * x.o.MaxUnavailable
+	spare := x.o.SparePercent * n / 100
 	if spare == 0 {
-		warnings = append(warnings,
-			"there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
+		x.b.warn("there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
 	}
+	var sizes []int
 	for size := max(1, min(spare, w)); n > 0; size = w {
 		size = min(size, n)
 		sizes = append(sizes, size)
 		n -= size
 	}
-	return sizes, warnings, nil
+	return sizes
 }
 
 func shortWindow(window, nodeTime time.Duration) error {
@@ -303,6 +296,9 @@ func (x *canary) validateStarts(groups int) {
 		x.b.add("the length of the windows is needed, to know when they end")
 	}
 	for i, start := range starts {
+		if start.IsZero() {
+			x.b.add("window %d has no start", i+1)
+		}
 		if i > 0 && start.Before(starts[i-1].Add(x.o.Window)) {
 			x.b.add("window %d opens before the one before it has closed", i+1)
 		}

@@ -27,7 +27,7 @@ func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured
 func (x *pass) markedAt(
 	gvk schema.GroupVersionKind, key types.NamespacedName,
 ) (u *unstructured.Unstructured, m mark, err error) {
-	o, err := clusterapi.GetShared(x.ctx, x.api, gvk, key)
+	o, err := clusterapi.GetShared(x.ctx, x.r.api, gvk, key)
 	if apierrors.IsNotFound(err) {
 		return nil, m, nil
 	}
@@ -37,7 +37,7 @@ func (x *pass) markedAt(
 	u = o.Unstructured()
 	id, m, err := markOf(u)
 	switch {
-	case id == x.plan.ID:
+	case id == x.r.plan.ID:
 		if err != nil {
 			err = &failure{err: err}
 		}
@@ -45,7 +45,7 @@ func (x *pass) markedAt(
 	case id == "":
 		return u, x.remembered()[objectName(u)], nil
 	}
-	over, err := finished(x.ctx, x.api, x.run.o.Namespace, id)
+	over, err := finished(x.ctx, x.r.api, x.r.run.o.Namespace, id)
 	if err != nil {
 		return nil, m, err
 	}
@@ -58,22 +58,22 @@ func (x *pass) markedAt(
 // update makes fields of an object true: what they were is recorded first, then
 // the object is written on condition that it is still the one that was read.
 func (x *pass) update(i int, u *unstructured.Unstructured, m mark, fields []field) error {
-	next, err := m.write(u, x.plan.ID, i, fields)
+	next, err := m.write(u, x.r.plan.ID, i, fields)
 	if err != nil {
 		return &failure{err: err}
 	}
-	if u.GetKind() != nodeKind.Kind || x.plan.Steps[i].Kind != LabelNodes {
-		if err := x.recordBefore(i, u, fields); err != nil || x.over {
+	if u.GetKind() != nodeKind.Kind || x.r.plan.Steps[i].Kind != LabelNodes {
+		if err := x.recordBefore(i, u, fields); err != nil || x.r.over {
 			return err
 		}
 	}
-	_, err = x.api.Update(x.ctx, next, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
+	_, err = x.r.api.Update(x.ctx, next, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
 	return err
 }
 
 // recordBefore writes into the record what fields have.
 func (x *pass) recordBefore(i int, u *unstructured.Unstructured, fields []field) error {
-	sp := x.rec.Progress.Steps[x.plan.Steps[i].ID]
+	sp := x.r.rec.Progress.Steps[x.r.plan.Steps[i].ID]
 	have := sp.Before[objectName(u)]
 	before := maps.Clone(have)
 	if before == nil {
@@ -94,16 +94,16 @@ func (x *pass) recordBefore(i int, u *unstructured.Unstructured, fields []field)
 		sp.Before = map[string]map[string]any{}
 	}
 	sp.Before[objectName(u)] = before
-	x.rec.Progress.Steps[x.plan.Steps[i].ID] = sp
+	x.r.rec.Progress.Steps[x.r.plan.Steps[i].ID] = sp
 	return x.store()
 }
 
 // create makes an object, with our mark.
 func (x *pass) create(i int, u *unstructured.Unstructured) error {
-	if err := (mark{Created: true, Step: i}).put(u, x.plan.ID); err != nil {
+	if err := (mark{Created: true, Step: i}).put(u, x.r.plan.ID); err != nil {
 		return &failure{err: err}
 	}
-	_, err := x.api.Create(x.ctx, u, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerRollout})
+	_, err := x.r.api.Create(x.ctx, u, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerRollout})
 	if apierrors.IsAlreadyExists(err) {
 		return nil // the next look says whose it is
 	}
@@ -113,7 +113,7 @@ func (x *pass) create(i int, u *unstructured.Unstructured) error {
 // remove deletes an object as it was read.
 func (x *pass) remove(u *unstructured.Unstructured) error {
 	asRead := clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}
-	return unlessAbsent(x.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), asRead))
+	return unlessAbsent(x.r.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), asRead))
 }
 
 // fieldsOf are the objects that a step changes, by name, and how.
@@ -231,7 +231,7 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 			x.warnOnce(EventNodeGone, s, name, fmt.Sprintf("node %s is in pool %s by now", name, in), nil)
 		case maps.Equal(s.Args.relabel(n.Labels), n.Labels):
 			moved = append(moved, n)
-			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
+			l.ours = l.ours || n.Annotations[annotationPlan] == x.r.plan.ID
 		default:
 			late = append(late, name)
 		}

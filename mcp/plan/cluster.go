@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -35,24 +36,32 @@ type Cluster struct {
 	// HealthChecks are the names of the MachineHealthChecks that would replace nodes
 	// while they reboot. Plans pause them if there are any.
 	HealthChecks []string
+	// Unknown are the kinds of which a recording lacks some objects or all. Builders warn
+	// of them: a plan is made as if the cluster had no more than are recorded.
+	Unknown []string
 }
 
-// ReadCluster reads what builders need. Its errors are those of the API; kinds that a
-// cluster or recording lacks are left out.
+// ReadCluster reads what builders need. Its error joins those of the API; a kind that a
+// cluster does not have is none.
 func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
 	nodes, err2 := clusterapi.List[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	cv, err3 := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersionKey)
-	drains, err4 := rollout.ReadDrains(ctx, api)
+	drains, unknown, err4 := rollout.ReadDrains(ctx, api)
 	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
 	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, machines)
+	kinds := []string{"MachineConfigPool", "Node", "ClusterVersion", "", "MachineHealthCheck"}
 	var errs []error
-	for _, err := range []error{err, err2, err3, err4, err5} {
-		if err != nil && !clusterapi.IsAbsent(err) {
+	for i, err := range []error{err, err2, err3, err4, err5} {
+		switch {
+		case errors.Is(err, clusterapi.ErrNotCollected):
+			unknown = append(unknown, kinds[i])
+		case err != nil && !clusterapi.IsAbsent(err):
 			errs = append(errs, err)
 		}
 	}
-	c := Cluster{Pools: pools, Nodes: nodes, Version: cv, Drains: drains}
+	slices.Sort(unknown)
+	c := Cluster{Pools: pools, Nodes: nodes, Version: cv, Drains: drains, Unknown: unknown}
 	for _, check := range checks {
 		if machinehealth.ActsOnReady(check) {
 			c.HealthChecks = append(c.HealthChecks, check.Name)
@@ -89,6 +98,9 @@ func newBuilder(c Cluster, id string) *builder {
 	}
 	if texts := validation.IsDNS1123Label(id); texts != nil {
 		b.add("id %s: %s", bounded.Quote(id), strings.Join(texts, "; "))
+	}
+	for _, kind := range c.Unknown {
+		b.warn("not every %s of the cluster is recorded: the plan is made as if there were no others", kind)
 	}
 	for i := range c.Pools {
 		b.pools[c.Pools[i].Name] = &c.Pools[i]
@@ -197,12 +209,32 @@ func (b *builder) idle() string {
 	return desiredVersion(b.c.Version)
 }
 
-// leadsTo requires that the cluster is not being updated, and is not at a version yet.
-func (b *builder) leadsTo(to string) {
+// leadsTo requires that the cluster is not being updated and that a version is later than
+// the cluster's, and supports the kubelets and the operating systems of its nodes. It
+// reports whether the version supports nodes from packages.
+func (b *builder) leadsTo(to string) (packages bool) {
+	now := b.idle()
 	version(&b.faults, to)
-	if now := b.idle(); now == to && now != "" {
-		b.add("the cluster is at %s already", now)
+	wanted, err := openshift.ParseVersion(to)
+	if err != nil {
+		return true
 	}
+	next := openshift.MinorOf(wanted)
+	b.packages(next)
+	if has, err := openshift.ParseVersion(now); err == nil {
+		switch minor := openshift.MinorOf(has); {
+		case now == to:
+			b.add("the cluster is at %s already", now)
+		case wanted.LessThan(has):
+			b.add("version %s is older than the cluster's, which is %s", to, now)
+		case minor != next:
+			if !next.Follows(minor) {
+				b.warn("an update from %s to %s skips minor versions", now, to)
+			}
+			b.kubelets([]openshift.Minor{minor, next})
+		}
+	}
+	return next.PackageBased()
 }
 
 // verify adds a step that asks checks, which must hold within minutes.

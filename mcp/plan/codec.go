@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
@@ -148,7 +149,7 @@ func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
 			return errs
 		case t == reflect.TypeFor[map[string]string]() && json.Unmarshal(text, &fields) == nil:
 			for _, name := range slices.Sorted(maps.Keys(fields)) {
-				errs = misfits(errs, where+"."+name, fields[name], t.Elem())
+				errs = misfits(errs, where+"."+fieldchange.Plain(name), fields[name], t.Elem())
 			}
 			return errs
 		case t.Kind() == reflect.Slice && json.Unmarshal(text, &items) == nil:

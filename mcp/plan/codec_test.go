@@ -51,6 +51,10 @@ func TestDecodeErrors(t *testing.T) {
 			`nodes: "n" comes twice`, `value "a b"`, "label k is both added and removed", `label "/"`}},
 		{"no labels", step(`{"id": "a", "kind": "LabelNodes", "args": {"pool": "x", "nodes": ["n"]}}`), []string{"args.add and args.remove are both missing"}},
 		{"version", step(`{"id": "a", "kind": "UpdateCluster", "args": {"version": "next"}}`), []string{`version "next"`}},
+		{"part of a version", step(`{"id": "a", "kind": "WaitCluster", "args": {"version": "4.21"}}`), []string{`version "4.21": invalid semantic version`}},
+		{"unpause what is unfinished", step(`{"id": "a", "kind": "SetPaused", "args": {"pools": ["x"], "paused": false, "unfinished": true}}`), []string{
+			"steps[0] (a): args.unfinished has no meaning where pools are unpaused"}},
+		{"range", step(`{"id": "a", "kind": "Gate", "args": {"action": "health", "nodes": ["w-{0-2,7-5}"]}}`), []string{`plan: steps[0] (a): nodes: "w-{0-2,7-5}": "7-5" is not a range of numbers`}},
 		{"checks", step(`{"id": "a", "kind": "CheckAll", "needs": [{"kind": "ClusterAt"}], "done": {"kind": "Well"}, "args": {"checks": [{"kind": "PoolsPaused", "nodes": ["n"]}]}}`), []string{
 			"args.checks[0]: nodes has no meaning for PoolsPaused", "args.checks[0]: pools is missing", "needs[0]: version is missing", `done: kind "Well" is not known`}},
 		{"neither a step nor steps that repeat", step(`{"each": ["n"], "steps": []}`), []string{"steps[0]: it has neither the fields of a step nor each and steps alone"}},
@@ -75,6 +79,25 @@ func TestDecodeErrors(t *testing.T) {
 				t.Errorf("%d faults, want %d:\n%v", lines, len(tt.want), err)
 			}
 		})
+	}
+}
+
+// What a plan and its record have from anywhere does not reach a terminal as it is.
+func TestTextIsQuoted(t *testing.T) {
+	const bad = "\x1b[2J\n"
+	p := custom("p", plan.Step{ID: "a", Kind: plan.Manual, Args: plan.Args{Node: "n", Text: bad}}, hook("b"+bad),
+		plan.Step{ID: "c", Kind: plan.Hook, Args: plan.Args{Node: "n", Action: bad, Parameters: map[string]string{bad: bad}}},
+		plan.Step{ID: "d", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"kind": bad, "metadata": map[string]any{bad: bad}}}})
+	p.Steps[1].ID = "b"
+	progress := plan.Progress{State: bad, Holder: bad, Steps: map[string]plan.StepProgress{"a": {State: bad, Error: bad}},
+		Report: &plan.Report{Left: []plan.Item{{Object: bad, Field: bad, Text: bad}}}}
+	var b strings.Builder
+	checktest.OK(t, plan.WriteText(&b, p))
+	checktest.OK(t, plan.WriteProgress(&b, p, progress))
+	b.WriteString(p.Validate().Error())
+	b.WriteString(checktest.Err(plan.Decode([]byte(`{"version": 1, "id": "p", "steps": [{"args": {"add": {"\u001b": 1}}}]}`))).Error())
+	if strings.Contains(b.String(), "\x1b") || !strings.Contains(b.String(), `"by hand, node n: \x1b[2J\n"`) {
+		t.Errorf("%q", b.String())
 	}
 }
 

@@ -193,10 +193,10 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 	everything := slices.Concat(controlPlane, pools)
 	slices.Sort(everything)
 	image := func(i int) string {
-		if o.Images == nil {
-			return ""
+		if i < len(o.Images) {
+			return o.Images[i]
 		}
-		return o.Images[i]
+		return ""
 	}
 	operators := func(id, version string) {
 		if o.Operators {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -43,10 +44,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
 		return look{done: true}, nil // there is nowhere to go
 	}
-	d := x.drains[s.ID]
+	d := x.r.work.drain
 	if d == nil {
 		d = &drainState{}
-		x.drains[s.ID] = d
+		x.r.work.drain = d
 	}
 	if d.attempt == nil && x.now.Before(d.next) && d.next.Sub(x.now) <= drainRetry {
 		return look{why: d.why, at: d.next}, nil
@@ -58,7 +59,7 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 		text = fmt.Sprintf("node %s: pod %s may not be evicted now: %s", n.Name, pod, text)
 		x.warnOnce(EventDrainBlocked, s, n.Name, text, err)
 	}
-	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
+	at, done, err := d.attempt.Advance(x.ctx, x.r.api, x.now)
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return look{}, err
@@ -69,9 +70,9 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 		return look{why: d.why, at: d.next}, nil
 	case !done:
 		d.why = fmt.Sprintf("node %s: %d pods are to leave", n.Name, d.attempt.Left())
-		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(n.Name, x.key)}}, nil
+		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(n.Name, x.r.key)}}, nil
 	}
-	x.v = x.newView(x.ctx) // it may have been uncordoned meanwhile
+	x.v = x.r.newView(x.ctx) // it may have been uncordoned meanwhile
 	l, _, err := x.lookAtCordon(i, n.Name)
 	d.empty = l.done
 	return l, err
@@ -79,10 +80,10 @@ func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 
 // warnOnce reports something about a node of a step, once until the step is done.
 func (x *pass) warnOnce(t clusterapi.EventType, s *Step, node, text string, err error) {
-	if x.reported[text] {
+	if x.r.work.reported[text] {
 		return
 	}
-	x.reported[text] = true
+	x.r.work.reported[text] = true
 	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}, text, err)
 }
 
@@ -98,35 +99,39 @@ type cordon struct {
 // cordoned again: of two plans that contend for one place, one comes first.
 const putBackAtMost = 30 * time.Second
 
-// lookAtCordon makes a node unschedulable when its pool may lose it. Another plan may have
+// lookAtCordon makes a node unschedulable when its pool may lose it and its machine-config
+// daemon is not at work on it. Another plan may have
 // found the same place at the same time: each looks again after its write, and puts the
 // node back if too many are down. It is done if the node is unschedulable, or does not
 // exist: then it is nil.
 func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	n, err := x.v.node(name)
-	if err != nil {
-		return look{}, nil, err
+	if err != nil || n == nil {
+		return look{done: true}, nil, err
 	}
-	c := x.cordons[name]
-	if n == nil || n.Spec.Unschedulable && !c.fresh {
+	c, cordoned, busy := x.r.cordons[name], n.Spec.Unschedulable, updating(n)
+	ours := n.Annotations[annotationPlan] == x.r.plan.ID
+	if cordoned && !c.fresh && (ours || busy == "") {
 		return look{done: true}, n, nil
 	}
 	pool, full, err := x.v.full(n)
 	if err != nil {
 		return look{}, n, err
 	}
-	l := look{why: full, wait: []string{pool}}
+	l := look{why: cmp.Or(busy, full), wait: []string{pool}}
 	switch {
-	case n.Spec.Unschedulable && full == "":
-		delete(x.cordons, name)
+	case cordoned && !c.fresh: // by the daemon's request
+	case cordoned && l.why == "":
+		delete(x.r.cordons, name)
 		return look{done: true}, n, nil
-	case n.Spec.Unschedulable:
+	case cordoned:
 		next := x.now.Add(pace + time.Duration(x.rand.Int64N(int64(putBackAtMost))))
 		l.change, err = x.setUnschedulable(i, name, nil, cordon{next: next})
-	case full == "" && x.now.Before(c.next):
+	case l.why != "":
+	case x.now.Before(c.next):
 		l.why = fmt.Sprintf("node %s was put back", name)
 		l.at = c.next
-	case full == "":
+	default:
 		l = look{why: fmt.Sprintf("node %s is schedulable", name)}
 		l.change, err = x.setUnschedulable(i, name, true, cordon{fresh: true})
 	}
@@ -143,7 +148,7 @@ func (x *pass) setUnschedulable(i int, name string, value any, c cordon) (func()
 	return func() error {
 		err := x.update(i, u, m, []field{{pathUnschedulable, value}})
 		if err == nil || c.fresh { // it may have been written all the same
-			x.cordons[name] = c
+			x.r.cordons[name] = c
 		}
 		return err
 	}, nil
@@ -152,16 +157,29 @@ func (x *pass) setUnschedulable(i int, name string, value any, c cordon) (func()
 // lookAtFirstCordon is the step that cordons a node.
 func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
 	l, err := x.lookAtFields(i, s)
-	if err != nil || l.change == nil && !l.ours {
+	if err != nil || l.change == nil && !l.done {
 		return l, err
 	}
-	if l.done { // also if another runner wrote it
-		x.cordons[s.Args.Node] = cordon{fresh: true}
+	if l.ours { // also if another runner wrote it
+		x.r.cordons[s.Args.Node] = cordon{fresh: true}
 	}
 	c, _, err := x.lookAtCordon(i, s.Args.Node)
 	c.writes = l.writes
 	c.ours = l.ours
 	return c, err
+}
+
+// updating returns why a node is left to its machine-config daemon: that is at work on it,
+// or about to be. It is empty if the daemon has reached its target, has failed, or is down
+// with the node.
+func updating(n *corev1.Node) string {
+	state := mcp.NodeStateOf(n)
+	phase, _ := mcp.PhaseOf(state)
+	state.Unschedulable = false
+	if !state.Ready() || !state.Managed() || !state.Unavailable() || phase == mcp.PhaseFailed {
+		return ""
+	}
+	return fmt.Sprintf("node %s is being updated: %s", n.Name, phase)
 }
 
 // full returns a node's pool and why it may not lose the node: as many other nodes are
@@ -233,10 +251,10 @@ func (p *Plan) cordoned(step *Step) (cordoned, drained bool) {
 // A runner that has just begun does not know, and looks.
 func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 	kept := look{done: true}
-	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.rec.confirmed[s.ID] {
+	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.r.rec.confirmed[s.ID] {
 		return kept, nil
 	}
-	held, drained := x.plan.cordoned(s)
+	held, drained := x.r.plan.cordoned(s)
 	if !held {
 		return kept, nil
 	}
@@ -245,10 +263,10 @@ func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 		return l, err
 	}
 	if !l.done {
-		delete(x.drains, s.ID)
+		x.r.work.drain = nil
 		return l, nil
 	}
-	d := x.drains[s.ID]
+	d := x.r.work.drain
 	if !drained || n == nil || mcp.NodeStateOf(n).Problem != "" || d != nil && d.empty {
 		return l, nil
 	}

@@ -256,6 +256,35 @@ func TestCordonKeepsMaxUnavailable(t *testing.T) {
 	}
 }
 
+// A node is left to its daemon while that is at work on it, or about to be.
+func TestCordonWaitsForDaemon(t *testing.T) {
+	for name, tt := range map[string]struct {
+		changes []mcptest.Change
+		waits   string
+	}{
+		"at work":          {[]mcptest.Change{mcptest.State(mcp.StateWorking)}, "Preparing"},
+		"targeted":         {[]mcptest.Change{mcptest.Desired("N")}, "Targeted"},
+		"drained by it":    {[]mcptest.Change{mcptest.State(mcp.StateWorking), mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N")}, "Draining"},
+		"failed":           {[]mcptest.Change{mcptest.State(mcp.StateDegraded)}, ""},
+		"down":             {[]mcptest.Change{mcptest.State(mcp.StateWorking), mcptest.Condition(corev1.NodeReady, corev1.ConditionUnknown)}, ""},
+		"without a daemon": {[]mcptest.Change{mcptest.Without(mcp.AnnotationCurrentConfig, mcp.AnnotationState)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, pool := mcptest.Worker("w0", tt.changes...), resting("worker")
+			w := alone(t, &node, &pool)
+			defer w.Close()
+			for i, kind := range []plan.StepKind{plan.Cordon, plan.Drain} {
+				p := custom(fmt.Sprint("p", i), plan.Step{ID: "a", Kind: kind, Args: plan.Args{Node: "w0"}})
+				r := w.start(p.ID, plan.Options{Plan: p})
+				w.pass(t, time.Minute)
+				checktest.Equal(t, tt.waits == "", r.Progress().State == plan.StateFinished, "%s is done: %q", kind, w.log)
+				waits := w.has(plan.EventWaiting, "step a waits: node w0 is being updated: "+tt.waits, nil)
+				checktest.Equal(t, tt.waits != "", waits, "%s waits: %q", kind, w.log)
+			}
+		})
+	}
+}
+
 // Somebody uncordons a node while an action is under way: it is cordoned again, and
 // drained again before the action is called again, if it is down once it is up.
 func TestUncordonedDuringAction(t *testing.T) {

@@ -20,7 +20,7 @@ var (
 func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 	l := look{writes: true, done: true}
 	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
-	checks, err := clusterapi.ListShared(x.ctx, x.api, healthCheckKind, machines)
+	checks, err := clusterapi.ListShared(x.ctx, x.r.api, healthCheckKind, machines)
 	if clusterapi.IsAbsent(err) {
 		return l, nil
 	}
@@ -40,7 +40,7 @@ func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 		if u == nil || !ours && (!*s.Args.Paused || !machinehealth.ActsOnReady(c)) {
 			continue
 		}
-		wanted := healthCheckFields(x.plan.ID)
+		wanted := healthCheckFields(x.r.plan.ID)
 		if !*s.Args.Paused {
 			wanted = []field{{pathHealthCheckPaused, noted.Before}, {pathHealthCheckFor, nil}}
 		}

@@ -130,12 +130,12 @@ func (x *pass) mustExist(what string, there bool) error {
 // absent reports whether something has not been there for a minute: a reading may be old.
 func (x *pass) absent(what string, there bool) bool {
 	if there {
-		delete(x.missing, what)
+		delete(x.r.missing, what)
 		return false
 	}
-	first := x.missing[what]
+	first := x.r.missing[what]
 	since := x.since(&first)
-	x.missing[what] = first
+	x.r.missing[what] = first
 	return x.now.Sub(since) >= time.Minute
 }
 
@@ -145,7 +145,7 @@ func (x *pass) lookForNode(s *Step) (look, error) {
 	if s.Args.Node == "" {
 		return look{done: true}, nil
 	}
-	_, err := clusterapi.GetShared(x.ctx, x.api, nodeKind, clusterapi.Key("", s.Args.Node))
+	_, err := clusterapi.GetShared(x.ctx, x.r.api, nodeKind, clusterapi.Key("", s.Args.Node))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return look{}, err
 	}
@@ -176,7 +176,7 @@ func (x *pass) lookAtNewPool(i int, s *Step) (look, error) {
 		return l, err
 	}
 	if !m.Created {
-		return l, failf("pool %s exists and was not created by plan %s: %w", s.Args.Pool, x.plan.ID, ErrPlanConflict)
+		return l, failf("pool %s exists and was not created by plan %s: %w", s.Args.Pool, x.r.plan.ID, ErrPlanConflict)
 	}
 	l.ours = true
 	if p.Spec.Configuration.Name == "" {
@@ -200,7 +200,7 @@ func (x *pass) lookAtOldPool(s *Step) (look, error) {
 		return l, nil
 	}
 	if !m.Created {
-		return l, failf("pool %s was not created by plan %s", s.Args.Pool, x.plan.ID)
+		return l, failf("pool %s was not created by plan %s", s.Args.Pool, x.r.plan.ID)
 	}
 	nodes, err := x.v.nodesOf(s.Args.Pool)
 	if err != nil {

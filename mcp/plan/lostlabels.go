@@ -23,14 +23,14 @@ func (x *pass) reportLostLabels(r *Report) error {
 	}
 	unmarked := map[string]*corev1.Node{}
 	for _, n := range nodes {
-		if n.Annotations[annotationPlan] != x.plan.ID {
+		if n.Annotations[annotationPlan] != x.r.plan.ID {
 			unmarked[n.Name] = n
 		}
 	}
 	changes := map[string]map[string]labelChange{} // by node and label
-	for i := range x.plan.Steps {
-		s := &x.plan.Steps[i]
-		if s.Kind != LabelNodes || x.rec.Progress.Steps[s.ID].State != stepDone {
+	for i := range x.r.plan.Steps {
+		s := &x.r.plan.Steps[i]
+		if s.Kind != LabelNodes || x.r.rec.Progress.Steps[s.ID].State != stepDone {
 			continue
 		}
 		for _, name := range s.Args.Nodes {

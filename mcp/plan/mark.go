@@ -70,18 +70,18 @@ func markOf(u *unstructured.Unstructured) (string, mark, error) {
 // done has recorded, it may not have written. Labels of nodes are not in the record.
 func (x *pass) remembered() map[string]mark {
 	marks := map[string]mark{}
-	if x.rec == nil {
+	if x.r.rec == nil {
 		return marks
 	}
-	for i := range x.plan.Steps {
-		s := &x.plan.Steps[i]
-		sp := x.rec.Progress.Steps[s.ID]
+	for i := range x.r.plan.Steps {
+		s := &x.r.plan.Steps[i]
+		sp := x.r.rec.Progress.Steps[s.ID]
 		if sp.State != stepDone {
 			continue
 		}
 		for name, before := range sp.Before {
 			for p, value := range before {
-				set, known := s.sets(p, x.plan.ID)
+				set, known := s.sets(p, x.r.plan.ID)
 				if known {
 					marks[name] = marks[name].with(p, markField{Before: integers(value), Set: set, Step: i})
 				}

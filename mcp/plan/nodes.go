@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // PlanNodes completes a plan whose steps take nodes out of service, do something to them
@@ -47,7 +49,11 @@ func (b *builder) fit(name string) {
 		b.warn("node %s is cordoned already, and stays so", name)
 		s.Unschedulable = false
 	}
-	if !s.Ready() {
+	switch {
+	case !s.Ready():
 		b.add("node %s is not available: %s", name, s.NotReadyText())
+	case s.Managed() && s.Unavailable():
+		phase, stuck := mcp.PhaseOf(n.state)
+		b.add("node %s is not available: it is %s", name, phase.In(stuck))
 	}
 }

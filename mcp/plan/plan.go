@@ -175,6 +175,8 @@ type Args struct {
 	//	UpdateCluster  requests the update in the ClusterVersion, and waits while the
 	//	               cluster does not offer it yet or is not ready for one:
 	//	               [Options.Update] has what else it may request
+	//
+	// New returns an error for parameters that a built-in action does not know.
 	Action string `json:"action,omitempty"`
 	// Parameters are for the action.
 	Parameters map[string]string `json:"parameters,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
@@ -146,7 +147,10 @@ func (u *unfolder) unfold(nodes []string) ([]string, error) {
 		}
 		for item := range strings.SplitSeq(items, ",") {
 			from, to, ok := numbers(item)
-			if !ok {
+			switch {
+			case !ok && strings.Contains(item, "-"):
+				return nil, fmt.Errorf("%s: %s is not a range of numbers", bounded.Quote(text), bounded.Quote(item))
+			case !ok:
 				out = append(out, prefix+item+suffix)
 				continue
 			}

@@ -34,20 +34,26 @@ type reconciler struct {
 	over    bool      // nothing is left to do
 	had     bool      // the record was there
 
-	calls     map[string]*call
-	drains    map[string]*drainState // by step
-	cordons   map[string]cordon      // by node
+	work      stepWork
+	cordons   map[string]cordon // by node
 	releases  map[string]string
 	pools     *reconcile.Objects
 	allPools  *reconcile.Index     // by ""
 	member    *mcp.Membership      // of pools; nil: to be made
 	moved     map[string]time.Time // when a phase changed, by pool
 	lingering map[string]time.Time // pools that a stop is to delete, since when nothing moved
-	waits     string               // last reported
-	reported  map[string]bool      // what events were about
 	missing   map[string]time.Time // since when an object is not there
 	silent    time.Time            // when a scan first found nothing
-	doubt     time.Time            // when the present step was first found to fail
+}
+
+// stepWork is what is known of the work at the present step.
+type stepWork struct {
+	step     string
+	call     *call           // of its action
+	drain    *drainState     // of its node
+	waits    string          // last reported
+	reported map[string]bool // what events were about
+	doubt    time.Time       // when it was first found to fail
 }
 
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
@@ -55,9 +61,9 @@ func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	all := pools.Index(func(*clusterapi.Object) []string { return []string{""} })
 	return &reconciler{
 		run: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID}, pools: pools, allPools: all,
-		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{},
+		cordons:  map[string]cordon{},
 		releases: map[string]string{}, moved: map[string]time.Time{}, lingering: map[string]time.Time{},
-		reported: map[string]bool{}, missing: map[string]time.Time{},
+		missing: map[string]time.Time{},
 	}
 }
 
@@ -147,7 +153,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	// All that this look does has ended before another runner may take over.
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithCallTimeout(ctx, callTimeout), callTimeout)
 	defer cancel()
-	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
+	p := &pass{r: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
 	if x.holder == "" {
 		x.holder = x.run.o.Holder
 		if x.holder == "" {
@@ -159,7 +165,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 		res, err = p.proceed()
 	}
 	if err != nil {
-		if len(x.calls) > 0 && x.atLeast(r.Now).Sub(x.renewed) > callTimeout {
+		if x.work.call != nil && x.atLeast(r.Now).Sub(x.renewed) > callTimeout {
 			return reconcile.Result{At: r.Now.Add(actionRetry)}, nil // cancels jobs
 		}
 		return res, err
@@ -184,9 +190,9 @@ func (x *reconciler) atLeast(t time.Time) time.Time {
 	return t
 }
 
-// pass is one look.
+// pass is one look of a reconciler.
 type pass struct {
-	*reconciler
+	r   *reconciler
 	v   *view
 	ctx context.Context
 	now time.Time

@@ -20,7 +20,7 @@ func (x *pass) keeps(u *unstructured.Unstructured) (why string, later bool, err 
 	case poolKind:
 		return x.keepsPool(u.GetName())
 	case configKind:
-		if !x.rec.Progress.AllowReboots {
+		if !x.r.rec.Progress.AllowReboots {
 			why = "without it nodes drain and reboot"
 		}
 	}
@@ -36,12 +36,12 @@ func (x *pass) keepsPool(pool string) (why string, later bool, err error) {
 	}
 	ours := func(n *corev1.Node) bool {
 		_, labelled := n.Labels[mcp.LabelNodeRolePrefix+pool]
-		return !labelled || n.Annotations[annotationPlan] == x.plan.ID
+		return !labelled || n.Annotations[annotationPlan] == x.r.plan.ID
 	}
 	switch {
 	case slices.ContainsFunc(nodes, ours):
 		return fmt.Sprintf("it has %d nodes", len(nodes)), false, nil
-	case len(nodes) > 0 && !x.rec.Progress.AllowReboots:
+	case len(nodes) > 0 && !x.r.rec.Progress.AllowReboots:
 		return fmt.Sprintf("it has %d nodes that somebody else gave it", len(nodes)), false, nil
 	case len(users) == 0:
 		return "", false, nil
@@ -56,26 +56,26 @@ func (x *pass) keepsPool(pool string) (why string, later bool, err error) {
 // configurations go with it, and a node that is on the way to one, or from one,
 // needs it.
 func (x *pass) lingers(pool string, users []*corev1.Node) bool {
-	first, known := x.lingering[pool]
+	first, known := x.r.lingering[pool]
 	since := x.since(&first)
 	if !known {
 		text := fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))
 		x.emit(EventWaiting, EventData{}, text, nil)
 	}
-	for _, at := range x.moved {
+	for _, at := range x.r.moved {
 		if at.After(since) {
 			since = at
 		}
 	}
-	x.lingering[pool] = since
-	return x.now.Sub(since) >= 3*x.run.o.Stall
+	x.r.lingering[pool] = since
+	return x.now.Sub(since) >= 3*x.r.run.o.Stall
 }
 
 // reboots returns why going from one state of an object to another makes nodes
 // drain and reboot, "" if it does not or reboots are allowed, and which fields do, by how
 // their pointers start.
 func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string, err error) {
-	if x.rec.Progress.AllowReboots {
+	if x.r.rec.Progress.AllowReboots {
 		return "", "", nil
 	}
 	switch now.GroupVersionKind() {

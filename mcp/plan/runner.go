@@ -106,9 +106,15 @@ func New(o Options) (*Runner, error) {
 	if !o.Mode.stops() {
 		for i := range o.Plan.Steps {
 			s := &o.Plan.Steps[i]
-			if name := s.action(); name != "" && o.Actions[name] == nil && !isBuiltin(name) {
+			name := s.action()
+			if name == "" || o.Actions[name] != nil {
+				continue
+			}
+			if !isBuiltin(name) {
 				err := fmt.Errorf("plan.Options: step %s names action %s, which Actions lacks", s.ID, bounded.Quote(name))
 				errs = append(errs, err)
+			} else if err := checkParameters(name, s.Args.Parameters); err != nil {
+				errs = append(errs, fmt.Errorf("plan.Options: step %s: %w", s.ID, err))
 			}
 		}
 	}

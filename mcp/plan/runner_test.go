@@ -206,8 +206,6 @@ func TestFailures(t *testing.T) {
 			})},
 		{name: "a window that has closed", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: map[string]string{"until": "2025-01-01T00:00:00Z"}}}},
 			state: plan.StateFailed, text: "the window has closed at 2025-01-01T00:00:00Z"},
-		{name: "a window that is none", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: map[string]string{"from": "noon"}}}},
-			state: plan.StateFailed, text: "parameter from: "},
 		{name: "a pool that is not there", steps: []plan.Step{pause("a", true, "worker", "gone")}, state: plan.StateFailed, text: "MachineConfigPool/gone does not exist"},
 		{name: "a pool that is there", steps: []plan.Step{{ID: "a", Kind: plan.CreatePool, Args: plan.Args{Pool: "infra", Roles: []string{"worker", "infra"}}}},
 			prepare: func(w *world) {
@@ -618,6 +616,17 @@ func TestNewErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}
+	}
+	for want, parameters := range map[string]map[string]string{
+		"step g: parameter from: ":                                      {"from": "noon"},
+		`step g: parameter "form" has no meaning for the action window`: {"form": "2026-01-01T00:00:00Z"},
+		"step g: parameter until is not after from":                     {"from": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"},
+		`step g: parameter "a" has no meaning for the action window`:    {"a": "", "b": ""},
+	} {
+		gate := plan.Step{ID: "g", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: parameters}}
+		checktest.ErrorHas(t, want, checktest.Err(plan.New(plan.Options{Plan: custom("p", gate)})))
+		own := map[string]plan.Action{"window": plan.ActionFunc(nil)}
+		checktest.OK(t, checktest.Err(plan.New(plan.Options{Plan: custom("p", gate), Actions: own})))
 	}
 	checktest.ErrorHas(t, `Mode "Jump" is not known`, checktest.Err(plan.New(plan.Options{Plan: custom("p"), Mode: "Jump"})))
 	checktest.ErrorHas(t, `Claim "Beg" is not known`, checktest.Err(plan.New(plan.Options{Plan: custom("p"), Claim: "Beg"})))

@@ -35,25 +35,25 @@ func fails(err error) bool {
 
 // proceed does what is due: the steps of the plan, or its stop.
 func (x *pass) proceed() (reconcile.Result, error) {
-	if x.over {
+	if x.r.over {
 		return reconcile.Result{}, nil
 	}
-	if x.rec.Progress.State.end() != "" {
+	if x.r.rec.Progress.State.end() != "" {
 		return x.bringToEnd()
 	}
-	for i := range x.plan.Steps {
-		s := &x.plan.Steps[i]
-		if x.rec.Progress.Steps[s.ID].over(s) {
+	for i := range x.r.plan.Steps {
+		s := &x.r.plan.Steps[i]
+		if x.r.rec.Progress.Steps[s.ID].over(s) {
 			continue
 		}
 		done, res, err := x.step(i, s)
 		if err != nil || !done {
 			return res, err
 		}
-		x.v = x.newView(x.ctx) // of the next step
+		x.v = x.r.newView(x.ctx) // of the next step
 	}
-	x.rec.Progress.State = StateEnding
-	if err := x.store(); err != nil || x.over {
+	x.r.rec.Progress.State = StateEnding
+	if err := x.store(); err != nil || x.r.over {
 		return reconcile.Result{}, err
 	}
 	return x.bringToEnd()
@@ -61,9 +61,9 @@ func (x *pass) proceed() (reconcile.Result, error) {
 
 // endPlan records the end of a plan.
 func (x *pass) endPlan(state State, err error) error {
-	p := &x.rec.Progress
+	p := &x.r.rec.Progress
 	p.State, p.Holder = state, ""
-	if err := x.store(); err != nil || x.over {
+	if err := x.store(); err != nil || x.r.over {
 		return err
 	}
 	x.reportEnd(state)
@@ -72,7 +72,7 @@ func (x *pass) endPlan(state State, err error) error {
 
 func (x *pass) reportEnd(state State) {
 	d := EventData{State: state, Warning: state == StateFailed}
-	x.emit(EventPlanDone, d, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
+	x.emit(EventPlanDone, d, fmt.Sprintf("plan %s is %s", x.r.plan.ID, state), nil)
 }
 
 // look is what a step is found to be.
@@ -101,73 +101,104 @@ const pace = time.Second
 
 // step continues with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
-	sp := x.rec.Progress.Steps[s.ID]
+	sp := x.r.rec.Progress.Steps[s.ID]
+	if x.r.work.step != s.ID {
+		x.r.work = stepWork{step: s.ID, reported: map[string]bool{}}
+	}
 	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{skipped: "its window has closed"})
 	}
 	l, err := x.lookForNode(s)
-	if err == nil && l.skipped != "" {
+	switch {
+	case err != nil:
+	case l.skipped != "":
 		x.emitStep(EventNodeGone, s, l.skipped, nil)
 		return true, res, x.stepDone(s, sp, l)
-	}
-	if err == nil && !l.done {
+	case !l.done:
 		x.waiting(s, l.why)
-		return false, reconcile.Result{At: x.now.Add(x.run.o.Poll)}, nil
-	}
-	if err == nil {
-		l, err = x.keepCordoned(i, s)
-	}
-	if err == nil && l.done {
-		l, err = x.look(i, s, sp)
-	}
-	if err == nil && l.done && !s.Done.isZero() {
-		l.why, err = x.v.check(s.Done)
-		l.done = l.why == ""
+		return false, reconcile.Result{At: x.now.Add(x.r.run.o.Poll)}, nil
+	default:
+		l, err = x.lookWhole(i, s, sp)
 	}
 	if err == nil && l.done {
 		return true, res, x.stepDone(s, sp, l)
 	}
 	if err == nil {
-		err = x.needs(s, sp, l)
+		err = x.advance(s, sp, &l)
 	}
+	if x.r.over {
+		return false, res, nil
+	}
+	if err != nil {
+		return x.doubtStep(s, err)
+	}
+	x.r.work.doubt = time.Time{}
+	x.waiting(s, l.why)
+	return false, x.nextLook(s, l), nil
+}
+
+// lookWhole finds out how a step stands: its node, what its kind asks for, and its Done.
+func (x *pass) lookWhole(i int, s *Step, sp StepProgress) (look, error) {
+	l, err := x.keepCordoned(i, s)
+	if err != nil || !l.done {
+		return l, err
+	}
+	l, err = x.look(i, s, sp)
+	if err != nil || !l.done || s.Done.isZero() {
+		return l, err
+	}
+	l.why, err = x.v.check(s.Done)
+	l.done = l.why == ""
+	return l, err
+}
+
+// advance makes the next change of a step: if what the step needs holds, its time is not
+// over, and it is recorded that it has begun.
+func (x *pass) advance(s *Step, sp StepProgress, l *look) error {
+	err := x.needs(s, sp, *l)
 	if err == nil && sp.State != stepRunning {
 		sp, err = x.begin(s, sp)
 	}
-	if x.over {
-		return false, res, nil
+	if err != nil || x.r.over {
+		return err
 	}
-	if err == nil {
-		err = x.overdue(s, sp, l)
+	if err := x.overdue(s, sp, *l); err != nil || l.change == nil {
+		return err
 	}
-	if err == nil && l.change != nil {
-		err = l.change()
-		l.again, l.why = true, "" // it is not waited for
-	}
-	if err != nil && (!fails(err) || x.rec == nil) { // without the record nothing can be said to have failed
+	l.again = true
+	l.why = "" // it is not waited for
+	return l.change()
+}
+
+// doubtStep decides what follows from an error of a step: it is tried again, or found a
+// second time, or fails the step.
+func (x *pass) doubtStep(s *Step, err error) (done bool, res reconcile.Result, _ error) {
+	if !fails(err) || x.r.rec == nil { // without the record nothing can be said to have failed
 		return false, res, err
 	}
-	if err != nil {
-		if f := new(failure); errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.doubt)) >= again {
-			return x.stepFailed(s, err)
-		}
-		return false, reconcile.Result{At: x.doubt.Add(again)}, nil
+	f := new(failure)
+	if errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.r.work.doubt)) >= again {
+		return x.stepFailed(s, err)
 	}
-	x.doubt = time.Time{}
-	x.waiting(s, l.why)
-	res = reconcile.Result{At: x.now.Add(x.run.o.Poll), Jobs: l.jobs, Watches: l.more}
-	if !l.at.IsZero() {
+	return false, reconcile.Result{At: x.r.work.doubt.Add(again)}, nil
+}
+
+// nextLook is when to look at a step again, and what runs meanwhile.
+func (x *pass) nextLook(s *Step, l look) reconcile.Result {
+	res := reconcile.Result{At: x.now.Add(x.r.run.o.Poll), Jobs: l.jobs, Watches: l.more}
+	switch {
+	case l.again:
+		res.At = x.now.Add(pace)
+	case len(l.jobs) > 0:
+		res.At = time.Time{} // the job wakes
+	case !l.at.IsZero():
 		res.At = l.at
 	}
-	if len(l.jobs) > 0 {
-		res.At = time.Time{} // the job wakes
-	}
-	if l.again {
-		res.At = x.now.Add(pace)
-	}
-	if end := s.end(sp); !end.IsZero() && (res.At.IsZero() || end.Before(res.At)) {
+	end := s.end(x.r.rec.Progress.Steps[s.ID])
+	if !end.IsZero() && (res.At.IsZero() || end.Before(res.At)) {
 		res.At = end
 	}
-	return false, res, nil
+	return res
 }
 
 // since returns when what is found now was found first; first keeps it. If the
@@ -200,8 +231,8 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 	sp.State, sp.Started, sp.Finished, sp.Error = stepRunning, x.now.UTC(), time.Time{}, ""
 	sp.Moved = x.now.UTC()
 	sp.Attempts++
-	x.rec.Progress.Steps[s.ID] = sp
-	if err := x.store(); err != nil || x.over {
+	x.r.rec.Progress.Steps[s.ID] = sp
+	if err := x.store(); err != nil || x.r.over {
 		return sp, err
 	}
 	x.emitStep(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
@@ -238,15 +269,15 @@ func (x *pass) overdue(s *Step, sp StepProgress, l look) error {
 	}
 	moved := sp.Moved
 	for _, pool := range l.wait {
-		if at := x.moved[pool]; at.After(moved) {
+		if at := x.r.moved[pool]; at.After(moved) {
 			moved = at
 		}
 	}
 	if moved.After(sp.Moved.Add(renewEvery)) {
 		sp.Moved = moved.UTC()
-		x.rec.Progress.Steps[s.ID] = sp // stored with the next renewal
+		x.r.rec.Progress.Steps[s.ID] = sp // stored with the next renewal
 	}
-	if x.now.Sub(moved) < x.run.o.Stall {
+	if x.now.Sub(moved) < x.r.run.o.Stall {
 		return nil
 	}
 	stalled := &StalledError{Pools: l.wait, Since: moved}
@@ -285,17 +316,14 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	if sp.Started.IsZero() {
 		sp.Started = sp.Finished
 	}
-	x.rec.Progress.Steps[s.ID] = sp
-	if err := x.rec.shorten(x.plan.Steps, s); err != nil {
+	x.r.rec.Progress.Steps[s.ID] = sp
+	if err := x.r.rec.shorten(x.r.plan.Steps, s); err != nil {
 		return err
 	}
-	delete(x.calls, s.ID)
-	delete(x.drains, s.ID)
-	if err := x.store(); err != nil || x.over {
+	x.r.work = stepWork{}
+	if err := x.store(); err != nil || x.r.over {
 		return err
 	}
-	x.waits, x.doubt = "", time.Time{}
-	clear(x.reported)
 	text := fmt.Sprintf("step %s is done", s.ID)
 	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: %s", s.ID, l.skipped)
@@ -309,26 +337,24 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 	if f := new(failure); errors.As(err, &f) {
 		err = f.err
 	}
-	sp := x.rec.Progress.Steps[s.ID]
+	sp := x.r.rec.Progress.Steps[s.ID]
 	sp.State, sp.Finished, sp.Error = stepFailed, x.now.UTC(), cut(err.Error())
 	if sp.Started.IsZero() {
 		sp.Started = sp.Finished
 	}
-	x.rec.Progress.Steps[s.ID] = sp
-	x.doubt = time.Time{}
-	delete(x.calls, s.ID)
-	delete(x.drains, s.ID)
-	failed := &StepError{Plan: x.plan.ID, Step: s.ID, Err: err}
+	x.r.rec.Progress.Steps[s.ID] = sp
+	x.r.work = stepWork{}
+	failed := &StepError{Plan: x.r.plan.ID, Step: s.ID, Err: err}
 	if !s.stops() {
-		if err := x.store(); err != nil || x.over {
+		if err := x.store(); err != nil || x.r.over {
 			return false, res, err
 		}
 		x.emitStep(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
 		return true, res, nil
 	}
-	p := &x.rec.Progress
+	p := &x.r.rec.Progress
 	p.State, p.Holder = StateFailed, ""
-	if err := x.store(); err != nil || x.over {
+	if err := x.store(); err != nil || x.r.over {
 		return false, res, err
 	}
 	x.emitStep(EventStepFailed, s, failed.Error(), failed)
@@ -338,15 +364,15 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 
 // waiting reports what a step waits for, when that changes.
 func (x *pass) waiting(s *Step, why string) {
-	if why != "" && why != x.waits {
-		x.waits = why
+	if why != "" && why != x.r.work.waits {
+		x.r.work.waits = why
 		x.emitStep(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
 	}
 }
 
 func (x *pass) emitStep(t clusterapi.EventType, s *Step, text string, err error) {
 	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
-		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed || t == EventNodeGone}
+		Attempt: x.r.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed || t == EventNodeGone}
 	if len(s.Args.Pools) == 1 {
 		d.Pool = s.Args.Pools[0]
 	}

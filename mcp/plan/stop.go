@@ -123,7 +123,7 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 	if err != nil {
 		return res, err
 	}
-	p := &x.rec.Progress
+	p := &x.r.rec.Progress
 	r := p.Report.clone() // others may read the last one
 	left := &Report{}     // of this look alone
 	var changes []func() error
@@ -142,7 +142,7 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 		}
 	}
 	if len(changes) > 0 || waits {
-		x.silent = time.Time{}
+		x.r.silent = time.Time{}
 	}
 	if len(changes) > 0 {
 		return reconcile.Result{At: x.now.Add(pace)}, x.make(changes, r)
@@ -151,7 +151,7 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 		p.Report = r
 		return reconcile.Result{At: x.now.Add(actionEvery)}, nil
 	}
-	if at := x.since(&x.silent).Add(again); x.now.Before(at) && p.State != StateHeld {
+	if at := x.since(&x.r.silent).Add(again); x.now.Before(at) && p.State != StateHeld {
 		return reconcile.Result{At: at}, nil
 	}
 	if p.State == StateEnding {
@@ -171,9 +171,9 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 
 // make makes changes. What is reported of them is stored before the marks go.
 func (x *pass) make(changes []func() error, r *Report) error {
-	if x.rec.Progress.State != StateEnding {
-		x.rec.Progress.Report = r
-		if err := x.store(); err != nil || x.over {
+	if x.r.rec.Progress.State != StateEnding {
+		x.r.rec.Progress.Report = r
+		if err := x.store(); err != nil || x.r.over {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ const again = 5 * time.Second
 // fate returns what changes an object that the plan has changed: nil if it stays as it is,
 // for now if later is set.
 func (x *pass) fate(t touched, r, left *Report) (change func() error, later bool, err error) {
-	switch state := x.rec.Progress.State; {
+	switch state := x.r.rec.Progress.State; {
 	case state == StateEnding && t.lost:
 		return nil, false, nil
 	case state == StateEnding:
@@ -220,7 +220,7 @@ func (x *pass) fate(t touched, r, left *Report) (change func() error, later bool
 // fateOfCreated is the fate of an object that the plan has created.
 func (x *pass) fateOfCreated(t touched, r, left *Report) (change func() error, later bool, err error) {
 	text := "was created"
-	if x.rec.Progress.State == StateRestoring {
+	if x.r.rec.Progress.State == StateRestoring {
 		if t.u.GetDeletionTimestamp() != nil {
 			return nil, false, nil
 		}
@@ -250,15 +250,15 @@ func (x *pass) pauseAgain(t touched) (change func() error, err error) {
 	if err != nil || why == "" {
 		return nil, err
 	}
-	for i := range x.plan.Steps {
-		s := &x.plan.Steps[i]
-		sp := x.rec.Progress.Steps[s.ID]
+	for i := range x.r.plan.Steps {
+		s := &x.r.plan.Steps[i]
+		sp := x.r.rec.Progress.Steps[s.ID]
 		if s.Kind == SetPaused && !*s.Args.Paused && slices.Contains(s.Args.Pools, pool) && sp.State == stepDone {
 			sp.State = stepPending
-			x.rec.Progress.Steps[s.ID] = sp
+			x.r.rec.Progress.Steps[s.ID] = sp
 		}
 	}
-	next, err := t.mark.write(t.u, x.plan.ID, f.Step, []field{{pathPaused, true}})
+	next, err := t.mark.write(t.u, x.r.plan.ID, f.Step, []field{{pathPaused, true}})
 	return func() error { return x.write(next) }, err
 }
 
@@ -308,7 +308,7 @@ func (x *pass) putBack(t touched, r, left *Report) (change func() error, err err
 	}
 	unmark(next)
 	if len(kept.Fields) > 0 {
-		err = kept.put(next, x.plan.ID)
+		err = kept.put(next, x.r.plan.ID)
 	}
 	return func() error { return x.write(next) }, err
 }
@@ -322,7 +322,7 @@ func (t touched) reportLeft(r *Report, pointer, why string) {
 
 // write updates an object, unless it does not exist any more.
 func (x *pass) write(u *unstructured.Unstructured) error {
-	_, err := x.api.Update(x.ctx, u, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
+	_, err := x.r.api.Update(x.ctx, u, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
 	return unlessAbsent(err)
 }
 
@@ -366,10 +366,10 @@ func (t touched) fields() (ours, others []string) {
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
 	lost := x.remembered()
-	err := eachChanged(x.ctx, x.api, x.plan.Steps, func(o *clusterapi.Object) error {
+	err := eachChanged(x.ctx, x.r.api, x.r.plan.Steps, func(o *clusterapi.Object) error {
 		u := o.Unstructured()
 		switch u.GetAnnotations()[annotationPlan] {
-		case x.plan.ID:
+		case x.r.plan.ID:
 			_, m, err := markOf(u)
 			out = append(out, touched{u: u, mark: m})
 			return err

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // WriteText writes a plan for people: a line for each step, with what it changes or
-// waits for, and what it does to which nodes, and when. Its error is w's.
+// waits for, and what it does to which nodes, and when. A line with control characters is
+// quoted. Its error is w's.
 func WriteText(w io.Writer, p Plan) error {
 	return writeText(w, p, nil)
 }
@@ -28,9 +30,9 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan %s (%s), %d steps", p.ID, p.Kind, len(p.Steps))
 	if progress != nil {
-		fmt.Fprintf(&b, ": %s", progress.State)
+		fmt.Fprintf(&b, ": %s", fieldchange.Plain(string(progress.State)))
 		if progress.Holder != "" {
-			fmt.Fprintf(&b, ", run by %s", progress.Holder)
+			fmt.Fprintf(&b, ", run by %s", fieldchange.Plain(progress.Holder))
 		}
 	}
 	b.WriteByte('\n')
@@ -41,11 +43,11 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 		var sp StepProgress
 		if progress != nil {
 			sp = progress.Steps[s.ID]
-			row, below = append(row, string(cmp.Or(sp.State, stepPending))), append(below, "")
+			row, below = append(row, fieldchange.Plain(cmp.Or(sp.State, stepPending))), append(below, "")
 		}
-		t.Row(append(row, s.describe())...)
+		t.Row(append(row, fieldchange.Plain(s.describe()))...)
 		for _, note := range s.notes(sp) {
-			t.Row(append(below, "  "+note)...)
+			t.Row(append(below, "  "+fieldchange.Plain(note))...)
 		}
 	}
 	_ = t.Flush() // to memory
@@ -62,7 +64,8 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 				if i == 0 {
 					fmt.Fprintf(&b, "%s:\n", list.title)
 				}
-				fmt.Fprintf(&b, "  %s %s\n", strings.TrimSpace(item.Object+" "+item.Field), item.Text)
+				line := strings.TrimSpace(item.Object+" "+item.Field) + " " + item.Text
+				fmt.Fprintf(&b, "  %s\n", fieldchange.Plain(line))
 			}
 		}
 		if r.More > 0 {
@@ -81,7 +84,7 @@ func writeEffects(b *strings.Builder, all []*effect) {
 		}
 		fmt.Fprintf(b, "  %s\n", e.nodes)
 		for _, does := range e.does {
-			fmt.Fprintf(b, "    %s\n", does)
+			fmt.Fprintf(b, "    %s\n", fieldchange.Plain(does))
 		}
 	}
 }

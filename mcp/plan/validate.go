@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -104,6 +105,10 @@ func (s *Step) validate(f *faults) {
 		f.add("onFailure %s is neither Stop nor Continue", bounded.Quote(string(s.OnFailure)))
 	}
 	switch s.Kind {
+	case SetPaused:
+		if s.Args.Unfinished && s.Args.Paused != nil && !*s.Args.Paused {
+			f.add("args.unfinished has no meaning where pools are unpaused")
+		}
 	case CreatePool:
 		s.validatePool(f)
 	case LabelNodes:
@@ -165,7 +170,7 @@ func (a *Args) validate(f *faults) {
 			f.add("add: value %s: %s", bounded.Quote(a.Add[k]), strings.Join(texts, "; "))
 		}
 		if slices.Contains(a.Remove, k) {
-			f.add("label %s is both added and removed", k)
+			f.add("label %s is both added and removed", fieldchange.Plain(k))
 		}
 	}
 	for _, k := range a.Remove {
@@ -216,10 +221,10 @@ func (c Check) validate(f *faults) {
 	judgeFields(f, "", c.Kind, slices.DeleteFunc(given(c), func(name string) bool { return name == "kind" }), fields, nil)
 	names(f, "pools", c.Pools...)
 	names(f, "nodes", c.Nodes...)
-	if c.Kind == kubeletsAtLeast {
-		version(f, strings.TrimPrefix(c.Version, "v"))
-	} else {
+	if c.Kind != kubeletsAtLeast {
 		version(f, c.Version)
+	} else if _, err := minorOf(c.Version); err != nil && c.Version != "" {
+		f.add("version %s: %w", bounded.Quote(c.Version), err)
 	}
 }
 
@@ -255,7 +260,7 @@ func version(f *faults, v string) {
 	if v == "" {
 		return
 	}
-	if _, err := semver.NewVersion(v); err != nil {
+	if _, err := openshift.ParseVersion(v); err != nil {
 		f.add("version %s: %w", bounded.Quote(v), err)
 	}
 }
@@ -278,7 +283,7 @@ func validateObject(f *faults, object map[string]any) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(meta)) {
 		if !slices.Contains([]string{"name", "namespace", "labels", "annotations"}, k) {
-			f.add("metadata.%s is not written by a plan", k)
+			f.add("metadata.%s is not written by a plan", fieldchange.Plain(k))
 		}
 	}
 	if annotations, ok := meta["annotations"].(map[string]any); ok {

@@ -96,14 +96,15 @@ func (b *builder) validateWindows(o WindowsOptions) {
 	var rounds int64 // that fit into all windows
 	for i, w := range o.Windows {
 		length := w.Duration
+		if w.Duration < o.NodeTime {
+			b.add("window %d of %s is shorter than the %s that a node takes", i+1, w.Duration, o.NodeTime)
+		}
 		if i == 0 && o.Version != "" {
 			length -= o.ClusterTime
 			if length < o.NodeTime {
 				b.warn("the first window is too short for the update of the cluster, which takes %s, "+
 					"and a node, which takes %s", o.ClusterTime, o.NodeTime)
 			}
-		} else if w.Duration < o.NodeTime {
-			b.add("window %d of %s is shorter than the %s that a node takes", i+1, w.Duration, o.NodeTime)
 		}
 		if i > 0 && w.Start.Before(o.Windows[i-1].Start.Add(o.Windows[i-1].Duration)) {
 			b.add("window %d opens before the one before it has closed", i+1)

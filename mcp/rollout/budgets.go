@@ -2,10 +2,13 @@ package rollout
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -17,7 +20,7 @@ func (x *run) readDrains(ctx context.Context, sel mcp.Selection) error {
 	if !x.o.OrderByBudgets || len(sel.Nodes) == 0 {
 		return nil
 	}
-	o, err := ReadDrains(ctx, x.o.API)
+	o, _, err := ReadDrains(ctx, x.o.API)
 	if err != nil {
 		return err
 	}
@@ -27,24 +30,37 @@ func (x *run) readDrains(ctx context.Context, sel mcp.Selection) error {
 	return nil
 }
 
-// ReadDrains reads the pods, budgets and DaemonSets that drains are predicted from. Its
-// errors are those of the API; kinds that a cluster or recording lacks are left out.
-func ReadDrains(ctx context.Context, api clusterapi.Reader) (mcp.DrainObjects, error) {
-	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, api, clusterapi.ListOptions{})
-	if err != nil && !unknownKind(err) {
-		return mcp.DrainObjects{}, err
+// ReadDrains reads the pods, budgets and DaemonSets that drains are predicted from. unknown
+// are those kinds of which a recording lacks some objects or all; DaemonSets that pods name
+// exist in any case. Its error joins those of the API; a kind that a cluster does not have
+// is none.
+func ReadDrains(ctx context.Context, api clusterapi.Reader) (o mcp.DrainObjects, unknown []string, err error) {
+	all := clusterapi.ListOptions{}
+	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, api, all)
+	budgets, err2 := clusterapi.ReadAll[policyv1.PodDisruptionBudget](ctx, api, all)
+	daemonSets, err3 := clusterapi.ReadAll[appsv1.DaemonSet](ctx, api, all)
+	kinds := []string{"Pod", "PodDisruptionBudget", "DaemonSet"}
+	var errs []error
+	for i, err := range []error{err, err2, err3} {
+		switch {
+		case errors.Is(err, clusterapi.ErrNotCollected):
+			unknown = append(unknown, kinds[i])
+		case err != nil && !unknownKind(err):
+			errs = append(errs, err)
+		}
 	}
-	budgets, err := clusterapi.ReadAll[policyv1.PodDisruptionBudget](ctx, api, clusterapi.ListOptions{})
-	if err != nil && !unknownKind(err) {
-		return mcp.DrainObjects{}, err
+	if err := errors.Join(errs...); err != nil {
+		return mcp.DrainObjects{}, nil, err
 	}
-	daemonSets, err := clusterapi.ReadAll[appsv1.DaemonSet](ctx, api, clusterapi.ListOptions{})
-	if err != nil && !unknownKind(err) {
-		return mcp.DrainObjects{}, err
-	}
-	o := mcp.DrainObjects{Pods: pods, Budgets: budgets}
+	o = mcp.DrainObjects{Pods: pods, Budgets: budgets}
 	for _, d := range daemonSets {
 		o.DaemonSets = append(o.DaemonSets, clusterapi.Key(d.Namespace, d.Name))
 	}
-	return o, nil
+	for _, p := range pods {
+		owner := metav1.GetControllerOfNoCopy(p)
+		if slices.Contains(unknown, "DaemonSet") && owner != nil && owner.Kind == "DaemonSet" {
+			o.DaemonSets = append(o.DaemonSets, clusterapi.Key(p.Namespace, owner.Name))
+		}
+	}
+	return o, unknown, nil
 }

@@ -166,7 +166,7 @@ func (r *Rollout) Run(ctx context.Context) error {
 		return errors.New("rollout: Options.API is required")
 	}
 	if !r.running.CompareAndSwap(false, true) {
-		return errors.New("mcp: the Rollout is already running")
+		return errors.New("rollout: the Rollout is already running")
 	}
 	defer r.running.Store(false)
 	defer r.show(nil)

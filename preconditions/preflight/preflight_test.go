@@ -346,6 +346,8 @@ func TestAction(t *testing.T) {
 	}{
 		{name: "without checks", api: api, to: own, done: true},
 		{name: "a release that the step names", api: api, args: named, done: true},
+		{name: "a misspelt parameter", api: api, to: own, args: plan.Args{Parameters: map[string]string{"verison": "4.20.5"}},
+			err: `parameter "verison" has no meaning`},
 		{name: "blocked", api: api, to: own, checks: []preconditions.Check{blocking{}}, text: "it is Tuesday"},
 		{name: "not reached", api: unreachable, to: own, text: "connection refused"},
 		{name: "no ClusterVersion", api: memory.NewOpenShift(memory.Options{}), err: "reading the ClusterVersion"},

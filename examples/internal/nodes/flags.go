@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
@@ -66,15 +67,20 @@ func DeclareSizes(set *flag.FlagSet, sizes *[]int) {
 	})
 }
 
-// pairs reads texts NAME=VALUE, separated by commas. form describes what a pair has to
-// be.
+// pairs reads texts NAME=VALUE, separated by commas, each name once. form describes what a
+// pair has to be.
 func pairs(form string, add func(name, value string) bool) func(string) error {
+	seen := map[string]bool{}
 	return func(value string) error {
 		for text := range strings.SplitSeq(value, ",") {
 			name, value, _ := strings.Cut(text, "=")
-			if name == "" || !add(name, value) {
+			switch {
+			case validation.IsDNS1123Subdomain(name) != nil || !add(name, value):
 				return fmt.Errorf("not %s", form)
+			case seen[name]:
+				return fmt.Errorf("%s comes twice", name)
 			}
+			seen[name] = true
 		}
 		return nil
 	}

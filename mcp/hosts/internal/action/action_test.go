@@ -269,6 +269,13 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestParameters(t *testing.T) {
+	a, c := newPatch(), callOf(newWorld().Cluster, "s")
+	c.Step.Args.Parameters = map[string]string{"reboot": "no"}
+	checktest.ErrorHas(t, "step s: action patch has no parameters", checktest.Err(action.New(a).Do(t.Context(), c)))
+	checktest.Equal(t, 0, len(a.done), "nodes that were acted on")
+}
+
 // What a newer version has written stops the step before it does anything.
 func TestNewer(t *testing.T) {
 	w, a := actiontest.New(actiontest.Node("w0", "worker", mcptest.Annotate(annotation, `{"version":7}`))), newPatch()

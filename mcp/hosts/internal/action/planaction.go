@@ -55,8 +55,11 @@ type planned struct {
 // Do implements [plan.Action].
 func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) {
 	node := c.Step.Args.Node
-	if node == "" {
+	switch {
+	case node == "":
 		return plan.Outcome{}, fmt.Errorf("step %s names no node to do action %s to", c.Step.ID, p.action.Name())
+	case len(c.Step.Args.Parameters) > 0:
+		return plan.Outcome{}, fmt.Errorf("step %s: action %s has no parameters", c.Step.ID, p.action.Name())
 	}
 	id := fmt.Sprintf("plan %s, step %s of %s", c.Plan, c.Step.ID, c.Started.UTC().Format(time.RFC3339Nano))
 	limited, cancel := reconcile.WithTimeout(ctx, stepLimit)

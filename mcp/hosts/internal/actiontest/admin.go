@@ -13,9 +13,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
-// stale is how old a read may be, with some time for what follows from it.
-const stale = 3 * time.Second
-
 // uncordons plays an administrator who uncordons nodes in the first hours, whereupon
 // pods return to those that are up.
 func (w *World) uncordons(r *rand.Rand) {
@@ -54,12 +51,10 @@ func (w *World) uncordon(r *rand.Rand, pod string) {
 				n.Spec.Unschedulable = false
 				return nil
 			}))
-		w.schedulable[n.Name] = w.Clock.Now()
 		if ready, _ := action.Started(&n, ""); ready {
 			if err := w.Cluster.Load(must(clusterapi.ToUnstructured(Pod(pod, n.Name)))); err != nil {
 				panic(err)
 			}
-			w.bound[pod] = w.Clock.Now()
 		}
 	})
 }
@@ -73,9 +68,10 @@ type guarded struct {
 }
 
 func (g guarded) Step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {
+	ready, _ := action.Started(n, "")
 	for _, s := range g.plan.Steps {
 		if s.Args.Node == n.Name && (s.Kind == plan.Cordon || s.Kind == plan.Drain) {
-			g.w.judgeAction(n.Name, s.Kind)
+			g.w.judge.Act(n.Name, s.Kind == plan.Drain && ready)
 		}
 	}
 	return g.Action.Step(ctx, n, progress)
@@ -87,25 +83,6 @@ func (g guarded) Needed(ctx context.Context, n *corev1.Node) (bool, error) {
 		return c.Needed(ctx, n)
 	}
 	return true, nil
-}
-
-// judgeAction looks at a node, to which something is done, after a step of a kind.
-func (w *World) judgeAction(node string, after plan.StepKind) {
-	now := w.Clock.Now()
-	n := w.NodeOf(node)
-	if !n.Spec.Unschedulable && now.Sub(w.schedulable[node]) > stale {
-		w.Wrong(fmt.Errorf("something is done to node %s, which is schedulable", node))
-	}
-	if ready, _ := action.Started(n, ""); !ready || after != plan.Drain {
-		return
-	}
-	w.alone(func() {
-		for _, p := range must(clusterapi.List[corev1.Pod](context.Background(), w.Cluster, clusterapi.ListOptions{NodeName: node})) {
-			if p.OwnerReferences[0].Kind != "DaemonSet" && now.Sub(w.bound[p.Name]) > stale {
-				w.Wrong(fmt.Errorf("something is done to node %s, on which pod %s has run for %s", node, p.Name, now.Sub(w.bound[p.Name])))
-			}
-		}
-	})
 }
 
 func must[V any](v V, err error) V {

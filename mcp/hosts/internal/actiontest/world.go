@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/mcp/hosts/internal/action"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/chaos"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 )
 
@@ -35,15 +33,13 @@ type World struct {
 	// Lines are what happened, with the time since the beginning.
 	Lines []string
 
-	cursor  clusterapi.Cursor
-	down    map[string]bool
-	errands []errand
-	// When an administrator uncordoned nodes last, and when pods came back.
-	schedulable, bound map[string]time.Time
-	finished           map[string]string // by node: what is recorded of the action that was done
-	wrong              []error
-	own                bool // the world's own call is under way
-	dead               bool // the program crashes
+	cursor   clusterapi.Cursor
+	judge    *chaos.Judge
+	errands  []errand
+	finished map[string]string // by node: what is recorded of the action that was done
+	wrong    []error
+	own      bool // the world's own call is under way
+	dead     bool // the program crashes
 }
 
 // Node returns a Ready node of a role.
@@ -69,7 +65,7 @@ func Pod(name, node string) *corev1.Pod {
 
 // New returns a world with objects, in which nothing happens yet.
 func New(objs ...any) *World {
-	w := &World{Clock: reconcile.NewClock(mcptest.Epoch), down: map[string]bool{}, schedulable: map[string]time.Time{}, bound: map[string]time.Time{}, finished: map[string]string{}}
+	w := &World{Clock: reconcile.NewClock(mcptest.Epoch), finished: map[string]string{}}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.Clock, Intercept: w.intercept})
 	for _, o := range objs {
 		u, err := clusterapi.ToUnstructured(o)
@@ -81,6 +77,7 @@ func New(objs ...any) *World {
 		}
 	}
 	w.cursor = w.Cluster.Follow()
+	w.judge = chaos.NewJudge(w.Clock.Now, w.Cluster)
 	return w
 }
 
@@ -155,6 +152,9 @@ func (w *World) Wrong(err error) { w.wrong = append(w.wrong, err) }
 
 func (w *World) look() error {
 	for c, ok := w.cursor.Next(); ok; c, ok = w.cursor.Next() {
+		if err := w.judge.Observe(c); err != nil {
+			return err
+		}
 		if c.New == nil || c.New.Kind().Kind != "Node" {
 			continue
 		}
@@ -172,14 +172,6 @@ func (w *World) look() error {
 			if strings.Contains(progress, `"done":`) {
 				w.finished[n.Name] = progress
 			}
-		}
-		ready, _ := action.Started(n, "")
-		delete(w.down, n.Name)
-		if !ready || n.Spec.Unschedulable {
-			w.down[n.Name] = true
-		}
-		if len(w.down) > 1 {
-			return fmt.Errorf("out of service at a time: %v", slices.Sorted(maps.Keys(w.down)))
 		}
 	}
 	return errors.Join(w.wrong...)
