@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,8 +38,9 @@ func (p *problem) readSubscriptions() error {
 			continue
 		}
 		w.waits = slices.ContainsFunc(p.updates, func(u InProgressUpdate) bool { return slices.Contains(u.Subscriptions, sub.Name) })
+		w.stuck = w.stuck && !w.waits
 		p.dropUnreadable(w)
-		if w.err != nil && w.candidates.length > 0 {
+		if w.err != nil && (w.candidates.length > 0 || !w.lost) {
 			p.warnings = append(p.warnings, fmt.Sprintf("subscription %s: %v", sub.Name, w.err))
 			w.err = nil
 		}
@@ -73,7 +75,9 @@ func (p *problem) installedFor(sub *olmapi.Subscription) (int, error) {
 func (p *problem) findCandidates(w *request) {
 	spec := &w.sub.Spec
 	starting := spec.StartingCSV
+	var b *Bundle // the installed one
 	if w.installed != none {
+		b = p.installed[w.installed]
 		starting = ""
 	}
 	var catalogs, packages, channels, named bool
@@ -104,25 +108,23 @@ func (p *problem) findCandidates(w *request) {
 				}
 				continue
 			}
-			if ch.Err != nil {
-				if w.err == nil {
-					w.err = ch.Err
-				}
-				continue
-			}
-			if w.installed == none {
+			switch {
+			case ch.Err != nil:
+				w.err = cmp.Or(w.err, ch.Err)
+				w.lost = w.lost || b != nil && ch.holdsUpdate(b)
+			case b == nil:
 				w.candidates.add(c, ch.Ordered)
-				continue
-			}
-			b := p.installed[w.installed]
-			w.candidates.add(c, ch.Updates(b.Name, b.Version))
-			if e := ch.Entry(b.Name); e != nil {
-				listed = true
-				head = head || len(ch.Heads) == 1 && ch.Heads[0] == e
+			default:
+				w.candidates.add(c, ch.Updates(b.Name, b.Version))
+				if e := ch.Entry(b.Name); e != nil {
+					listed = true
+					head = head || len(ch.Heads) == 1 && ch.Heads[0] == e
+				}
 			}
 		}
 	}
-	w.stuck = listed && !head && w.candidates.length == 0 && w.err == nil
+	w.lost = w.lost || !listed
+	w.stuck = listed && !head && w.candidates.length == 0 && !w.lost
 
 	fact := func(kind string, format string, args ...any) {
 		w.fact = &Fact{Kind: kind, Subscription: w.sub.Name, Package: spec.Package, Message: fmt.Sprintf(format, args...)}
@@ -156,13 +158,20 @@ func (p *problem) requestFault(w *request) error {
 	return p.faults(from)
 }
 
+// holdsUpdate reports whether a channel, which may be without an order, has an entry
+// that may replace an operator.
+func (ch *Channel) holdsUpdate(b *Bundle) bool {
+	return slices.ContainsFunc(ch.Entries, func(e *Entry) bool {
+		return e.Name != b.Name && e.Updates(b.Name, b.Version)
+	})
+}
+
 // dropUnreadable removes the candidates whose needs are unknown.
 func (p *problem) dropUnreadable(w *request) {
 	unreadable := func(e *Entry) bool {
 		err := p.readable(e.Bundle)
-		if w.err == nil {
-			w.err = err
-		}
+		w.err = cmp.Or(w.err, err)
+		w.lost = w.lost || err != nil
 		return err != nil
 	}
 	for i := range w.candidates.segments {
