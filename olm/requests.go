@@ -138,14 +138,18 @@ func (p *problem) findCandidates(w *request) {
 // findUpdates looks for what can replace the installed operator.
 func (w *request) findUpdates(b *Bundle, places []place) {
 	var listed, head bool
-	for _, x := range places {
-		ch := x.channel
+	channels := make([]*Channel, len(places))
+	for i, x := range places {
+		channels[i] = x.channel
+	}
+	for i, updates := range updatesIn(channels, b.Name, b.Version) {
+		ch := channels[i]
 		if ch.Err != nil {
 			w.err = cmp.Or(w.err, ch.Err)
 			w.lost = w.lost || ch.holdsUpdate(b)
 			continue
 		}
-		w.candidates.add(x.catalog, ch.Updates(b.Name, b.Version))
+		w.candidates.add(places[i].catalog, updates)
 		if e := ch.Entry(b.Name); e != nil {
 			listed = true
 			head = head || ch.Heads[0] == e
