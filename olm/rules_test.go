@@ -307,19 +307,6 @@ func TestBesideUpdating(t *testing.T) {
 	}
 }
 
-// TestAmbiguousInstalledCSV: a Subscription whose operator is not clear waits.
-func TestAmbiguousInstalledCSV(t *testing.T) {
-	s := snapshot(contents(t, "a.v2 >a.v1", "b.v1"), installed("a.v1", "a.v1"), sub("a", "a.v1"), sub("b", ""))
-	const text = "multiple name matches for status.installedCSV of subscription ops/a: a.v1, a.v1"
-	if got, want := outcome(s, olm.Options{AllOrNothing: true}), "error: "+text; got != want {
-		t.Errorf("all or nothing: %q, want %q", got, want)
-	}
-	g := resolve(t, s, olm.Options{})
-	if members(g) != "a.v1 a.v1 b.v1" || !strings.Contains(g.String(), "held back: subscription a: "+text) {
-		t.Errorf("generation:\n%s", g)
-	}
-}
-
 // TestOperators has the fields of what is to be installed.
 func TestOperators(t *testing.T) {
 	c := contents(t, "a.v2 -K >a.v0 range=<2.0.0", "k.v1 K @beta >k.v0", "n.v1", "n.v2 >n.v1")
