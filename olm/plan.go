@@ -125,10 +125,11 @@ func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPl
 // generation.
 func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 	states := []Snapshot{*s}
-	for _, g := range n.Generations {
-		if len(g.Operators) == 0 {
-			break
-		}
+	changing := n.Generations
+	if n.Err == nil {
+		changing = changing[:len(changing)-1] // the last one changes nothing
+	}
+	for _, g := range changing {
 		next, err := states[len(states)-1].Apply(g)
 		if err != nil {
 			return err
@@ -183,10 +184,6 @@ func targetOperator(
 	for _, sub := range owners {
 		o.Subscriptions = append(o.Subscriptions, sub.Name)
 	}
-	if len(o.Subscriptions) == 0 {
-		o.Answer = targetFreestanding
-		return o
-	}
 	channels := map[string]bool{}
 	for _, sub := range owners {
 		o.findPaths(s, sub, target, channels)
@@ -203,6 +200,8 @@ func targetOperator(
 		}
 	}
 	switch {
+	case len(owners) == 0:
+		o.Answer = targetFreestanding
 	case o.Path != nil:
 		o.Answer = targetWithheld
 	case len(o.Channels) > 0:
@@ -215,6 +214,11 @@ func targetOperator(
 
 // successor is what a generation replaces an operator with.
 func successor(g *Generation, name string) string {
+	for _, u := range g.InProgress {
+		if u.Old == name {
+			return u.Last
+		}
+	}
 	for i := range g.Slots {
 		slot := &g.Slots[i]
 		named := func(b *Bundle) bool { return b != nil && b.Name == name }
@@ -314,9 +318,12 @@ func (p *ClusterPlan) String() string {
 
 func (n *NamespacePlan) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Namespace %s:\n", n.Namespace)
-	changes := 0
 	for i, g := range n.Generations {
-		changes += len(g.Operators)
+		for _, u := range g.InProgress {
+			if i < len(n.Generations)-1 {
+				fmt.Fprintf(b, "  %d: %s\n", i+1, u)
+			}
+		}
 		for j := range g.Slots {
 			if g.Slots[j].Operator != nil {
 				fmt.Fprintf(b, "  %d: %s\n", i+1, &g.Slots[j])
@@ -327,7 +334,7 @@ func (n *NamespacePlan) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  failed: %v\n", n.Err)
 		return
 	}
-	if changes == 0 {
+	if len(n.Generations) == 1 {
 		b.WriteString("  nothing changes\n")
 	}
 	b.WriteString(n.Generations[len(n.Generations)-1].Remarks())

@@ -143,6 +143,19 @@ func TestPlanTargetCatalogs(t *testing.T) {
 	}
 }
 
+// An update that is in progress comes to its end by itself.
+func TestPlanTargetInProgress(t *testing.T) {
+	csvs := phase(installed("a.v1 X"+limit("4.18"), "a.v2 >a.v1"), olmapi.CSVPhaseReplacing, "Installing")
+	s := snapshot(contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1"), csvs, sub("a", "a.v2"))
+	const want = `Namespace ops:
+  1: update in progress: a.v2 replaces a.v1
+Update of the cluster to OpenShift 4.19:
+  maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation
+  possible after generation 1
+`
+	checktest.Same(t, want, planFor(t, "4.19", s).String())
+}
+
 // A plan changes neither snapshots nor itself.
 func TestPlanIsPure(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 X", "a.v2 X -Y >a.v1", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"))

@@ -286,12 +286,17 @@ func (g *Generation) Remarks() string {
 		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
 	}
 	for _, u := range g.InProgress {
-		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
+		fmt.Fprintln(&b, u)
 	}
 	for _, w := range g.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
+}
+
+// String names the two operators.
+func (u InProgressUpdate) String() string {
+	return fmt.Sprintf("update in progress: %s replaces %s", u.New, u.Old)
 }
 
 // String describes what becomes of the slot.
