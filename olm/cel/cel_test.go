@@ -115,7 +115,7 @@ func TestCostLimit(t *testing.T) {
 		}
 	}
 	_, err := cel.New(cel.Options{MaxRules: -1})
-	checktest.ErrorHas(t, err, "cel.Options: MaxRules is negative: -1")
+	checktest.ErrorHas(t, "cel.Options: MaxRules is negative: -1", err)
 }
 
 func TestConcurrentUse(t *testing.T) {
