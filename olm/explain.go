@@ -91,7 +91,12 @@ func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, er
 			if err != nil {
 				return nil, err
 			}
-			root.Remedies = append(root.Remedies, remedies...)
+			for _, r := range remedies {
+				same := func(o Remedy) bool { return o.Text == r.Text }
+				if !slices.ContainsFunc(root.Remedies, same) {
+					root.Remedies = append(root.Remedies, r)
+				}
+			}
 		}
 	}
 	return root, nil

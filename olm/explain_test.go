@@ -11,26 +11,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// TestExplain has what the cases of testdata/cases.txt do not.
-func TestExplain(t *testing.T) {
-	g := resolve(t, snapshot(contents(t, "a.v1"), nil, sub("a", "")), olm.Options{})
-	if e, err := g.Explain(context.Background(), "a"); err != nil || e.Line() != "added a.v1 (channel stable, catalog olm/c) for subscription a: it is first in channel stable" {
-		t.Errorf("explanation %v, %v", e.Line(), err)
-	}
-	if _, err := g.Explain(context.Background(), "x"); !errors.Is(err, olm.ErrNothingToExplain) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// TestRequiredBy: who asked first may have been taken back.
-func TestRequiredBy(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 -K -Q", "b.v1 -K", "k.v1 K"), nil, sub("a", ""), sub("b", ""))
-	g := resolve(t, s, olm.Options{})
-	if by := g.Slots[len(g.Slots)-1].RequiredBy; members(g) != "b.v1 k.v1" || by == nil || by.Bundle.Name != "b.v1" {
-		t.Errorf("generation:\n%s", g)
-	}
-}
-
 // TestExplainLater: what becomes of a snapshot after its resolution plays no
 // part.
 func TestExplainLater(t *testing.T) {
@@ -44,9 +24,12 @@ func TestExplainLater(t *testing.T) {
 	checktest.SameIn(t, "explanation (-before +after)", want.String(), got.String())
 }
 
-// TestWhyForeign: what another resolution held back is not this one's business.
+// TestWhyForeign: what the generation does not have is not explained.
 func TestWhyForeign(t *testing.T) {
 	g := resolve(t, snapshot(contents(t, "a.v1"), nil, sub("a", "")), olm.Options{})
+	if _, err := g.Explain(t.Context(), "x"); !errors.Is(err, olm.ErrNothingToExplain) {
+		t.Errorf("error %v", err)
+	}
 	h := olm.HeldBack{Subscription: "x", NotTaken: []olm.Option{{Catalog: types.NamespacedName{Name: "x"}}}}
 	for _, g := range []*olm.Generation{g, {}} {
 		if _, err := g.Why(context.Background(), &h); !errors.Is(err, olm.ErrNothingToExplain) {

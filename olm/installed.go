@@ -230,13 +230,18 @@ func endsInFailure(
 	}
 }
 
+// isLeaving reports whether a CSV is on its way out.
+func isLeaving(csv *olmapi.ClusterServiceVersion) bool {
+	return csv.Status.Phase == olmapi.CSVPhaseReplacing || csv.Status.Phase == olmapi.CSVPhaseDeleting
+}
+
 // inProgress describes the update that a CSV is the old end of, if it is on
 // its way out and its successor is there.
 func inProgress(
 	csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion, subs []*olmapi.Subscription,
 ) (InProgressUpdate, bool) {
 	next, ok := successors[csv.Name]
-	if !ok || next.Name == csv.Name || csv.Status.Phase != olmapi.CSVPhaseReplacing && csv.Status.Phase != olmapi.CSVPhaseDeleting {
+	if !ok || next.Name == csv.Name || !isLeaving(csv) {
 		return InProgressUpdate{}, false
 	}
 	u := InProgressUpdate{Old: csv.Name, New: next.Name}

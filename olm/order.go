@@ -63,6 +63,30 @@ func (ch *Channel) Updates(installed string, version *semver.Version) []*Entry {
 	return updates
 }
 
+// updatesIn returns for each channel the entries that [Channel.Updates] returns, but none
+// that is below the installed operator in another of them: an open skipRange in one channel
+// would lead down what another leads up.
+func updatesIn(channels []*Channel, installed string, version *semver.Version) [][]*Entry {
+	if len(channels) == 1 {
+		return [][]*Entry{channels[0].Updates(installed, version)}
+	}
+	below := map[string]bool{}
+	for _, ch := range channels {
+		at := ch.Entry(installed)
+		if at == nil || at.walk < 0 {
+			continue
+		}
+		for _, e := range ch.Ordered {
+			below[e.Name] = below[e.Name] || e.walk > at.walk
+		}
+	}
+	updates := make([][]*Entry, len(channels))
+	for i, ch := range channels {
+		updates[i] = slices.DeleteFunc(ch.Updates(installed, version), func(e *Entry) bool { return below[e.Name] })
+	}
+	return updates
+}
+
 // order finds heads and order of a channel whose entries are complete. Names
 // that are not in the channel play no part, and versions neither.
 func (ch *Channel) order() {

@@ -19,6 +19,8 @@ func TestChannelOrder(t *testing.T) {
 		ordered []string
 		err     string
 	}{
+		{name: "empty"},
+		{name: "an entry twice", entries: []string{"b>a", "b>x", "a"}, heads: []string{"b"}, ordered: []string{"b", "a"}},
 		{name: "one", entries: []string{"a"}, heads: []string{"a"}, ordered: []string{"a"}},
 		{name: "chain in any order", entries: []string{"a", "c>b", "b>a"}, heads: []string{"c"}, ordered: []string{"c", "b", "a"}},
 		{name: "absent names play no part", entries: []string{"b>a!x", "a>gone"}, heads: []string{"b"}, ordered: []string{"b", "a"}},
@@ -78,24 +80,6 @@ func TestChannelOrder(t *testing.T) {
 			checktest.SameIn(t, "error", test.err, text)
 		})
 	}
-}
-
-func TestEmptyChannelHasNoError(t *testing.T) {
-	c := readCatalog(t, `{"schema":"olm.package","name":"p","defaultChannel":"c"}{"schema":"olm.channel","package":"p","name":"c","entries":[]}`)
-	if ch := c.Package("p").Channel("c"); ch.Err != nil || ch.Ordered != nil {
-		t.Errorf("error %v, order %v", ch.Err, ch.Ordered)
-	}
-}
-
-func TestDuplicateEntryIsNoChain(t *testing.T) {
-	c := readCatalog(t, channelCatalog("b>a", "b>x", "a"))
-	ch := c.Package("p").Channel("c")
-	if ch.Err != nil {
-		t.Error(ch.Err)
-	}
-	checktest.SameIn(t, "order", []string{"b", "a"}, entryNames(ch.Ordered))
-	want := []string{`EntryName: invalid package "p", channel "c": duplicate entry "b"`}
-	checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
 }
 
 func TestEntryWithoutBundleIsWalkedThrough(t *testing.T) {

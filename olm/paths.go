@@ -109,16 +109,14 @@ func (c *Contents) PathTo(pkg, channel string, from Origin, goal func(*Entry) bo
 	stops := []stop{}
 	seen := map[string]bool{from.Name: true}
 	expand := func(name string, version *semver.Version, before int) (end int) {
-		for _, ch := range channels {
-			for _, e := range ch.Updates(name, version) {
-				if seen[e.Name] || e.Bundle.Deprecated {
-					continue
-				}
-				seen[e.Name] = true
-				stops = append(stops, stop{newPathStep(name, version, e), before})
-				if goal(e) {
-					return len(stops) - 1
-				}
+		for _, e := range slices.Concat(updatesIn(channels, name, version)...) {
+			if seen[e.Name] || e.Bundle.Deprecated {
+				continue
+			}
+			seen[e.Name] = true
+			stops = append(stops, stop{newPathStep(name, version, e), before})
+			if goal(e) {
+				return len(stops) - 1
 			}
 		}
 		return -1
@@ -192,11 +190,9 @@ func (c *Contents) originVersion(pkg string, from Origin) *semver.Version {
 
 // firstUpdate is what an update takes if nothing else matters.
 func firstUpdate(channels []*Channel, name string, version *semver.Version) *Entry {
-	for _, ch := range channels {
-		for _, e := range ch.Updates(name, version) {
-			if !e.Bundle.Deprecated {
-				return e
-			}
+	for _, e := range slices.Concat(updatesIn(channels, name, version)...) {
+		if !e.Bundle.Deprecated {
+			return e
 		}
 	}
 	return nil

@@ -62,8 +62,10 @@ func TestRealPaths(t *testing.T) {
 				if err := plan.Namespaces[0].Err; err != nil {
 					t.Errorf("%s, %s, from %s: %v", p.Name, ch.Name, from.Name, err)
 				}
-				for _, x := range plan.Namespaces[0].Changes {
-					got = append(got, fmt.Sprintf("%d %s>%s", x.Generation, x.From, x.To))
+				for k, g := range plan.Namespaces[0].Generations {
+					if slot := &g.Slots[0]; slot.Operator != nil {
+						got = append(got, fmt.Sprintf("%d %s>%s", k+1, slot.Previous.Name, slot.Current.Name))
+					}
 				}
 				checktest.SameIn(t, fmt.Sprintf("%s, %s, from %s", p.Name, ch.Name, from.Name), want, got)
 			}

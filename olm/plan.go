@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
@@ -38,42 +36,8 @@ type NamespacePlan struct {
 	// Generations are those that follow each other. The last one changes
 	// nothing, unless there is an error.
 	Generations []*Generation
-	// Changes are those of the generations, in order.
-	Changes []PlannedChange
 	// Err is why the generations end early: see [Sequence].
 	Err error
-}
-
-// PlannedChange is an operator that a generation installs.
-type PlannedChange struct {
-	// Generation counts from 1.
-	Generation int
-	Outcome    string // as of a [Slot]
-	// From is empty for a new operator.
-	From, To string
-	// Package, Channel and Catalog are those of To.
-	Package, Channel string
-	Catalog          types.NamespacedName
-	// Subscriptions are those that it serves; the name of the new one for what
-	// a requirement added.
-	Subscriptions []string
-	// RequiredBy names the operator that needs it, if nothing else wants it.
-	RequiredBy string
-}
-
-// String is one line for people: "2: a.v1 -> a.v2 (channel stable)".
-func (c PlannedChange) String() string {
-	text := fmt.Sprintf("%d: ", c.Generation)
-	if c.From != "" {
-		text += c.From + " -> "
-	} else {
-		text += "new "
-	}
-	text += fmt.Sprintf("%s (channel %s of %s)", c.To, c.Channel, c.Catalog)
-	if c.RequiredBy != "" {
-		text += ", required by " + c.RequiredBy
-	}
-	return text
 }
 
 // TargetPlan determines which operators must move before the cluster is updated.
@@ -147,9 +111,6 @@ func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPl
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i, g := range n.Generations {
-			n.Changes = append(n.Changes, plannedChanges(i+1, g)...)
-		}
 		if out.Target != nil {
 			if err := out.Target.add(s, &n); err != nil {
 				return nil, err
@@ -160,39 +121,15 @@ func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPl
 	return out, nil
 }
 
-func plannedChanges(generation int, g *Generation) []PlannedChange {
-	var out []PlannedChange
-	for i := range g.Slots {
-		slot := &g.Slots[i]
-		op := slot.Operator
-		if op == nil {
-			continue
-		}
-		c := PlannedChange{
-			Generation: generation, Outcome: slot.Outcome, To: op.Name,
-			Package: op.Package, Channel: op.Channel, Catalog: op.Catalog,
-			Subscriptions: slices.Clone(slot.Subscriptions),
-		}
-		if slot.Previous != nil {
-			c.From = slot.Previous.Name
-		}
-		if slot.RequiredBy != nil {
-			c.RequiredBy = slot.RequiredBy.Bundle.Name
-			c.Subscriptions = []string{op.Subscription(g.Namespace).Name}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
 // add looks for what is in the way in one namespace, now and after each
 // generation.
 func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 	states := []Snapshot{*s}
-	for _, g := range n.Generations {
-		if len(g.Operators) == 0 {
-			break
-		}
+	changing := n.Generations
+	if n.Err == nil {
+		changing = changing[:len(changing)-1] // the last one changes nothing
+	}
+	for _, g := range changing {
 		next, err := states[len(states)-1].Apply(g)
 		if err != nil {
 			return err
@@ -247,10 +184,6 @@ func targetOperator(
 	for _, sub := range owners {
 		o.Subscriptions = append(o.Subscriptions, sub.Name)
 	}
-	if len(o.Subscriptions) == 0 {
-		o.Answer = targetFreestanding
-		return o
-	}
 	channels := map[string]bool{}
 	for _, sub := range owners {
 		o.findPaths(s, sub, target, channels)
@@ -267,6 +200,8 @@ func targetOperator(
 		}
 	}
 	switch {
+	case len(owners) == 0:
+		o.Answer = targetFreestanding
 	case o.Path != nil:
 		o.Answer = targetWithheld
 	case len(o.Channels) > 0:
@@ -279,6 +214,11 @@ func targetOperator(
 
 // successor is what a generation replaces an operator with.
 func successor(g *Generation, name string) string {
+	for _, u := range g.InProgress {
+		if u.Old == name {
+			return u.Last
+		}
+	}
 	for i := range g.Slots {
 		slot := &g.Slots[i]
 		named := func(b *Bundle) bool { return b != nil && b.Name == name }
@@ -361,4 +301,59 @@ func (p *ClusterPlan) Complete() bool {
 		}
 	}
 	return p.Target == nil || p.Target.Generations >= 0
+}
+
+// String lists what the generations of each namespace install, one line for each operator,
+// what is not as it should be in the end, and what is then in the way of the target.
+func (p *ClusterPlan) String() string {
+	var b strings.Builder
+	for i := range p.Namespaces {
+		p.Namespaces[i].write(&b)
+	}
+	if p.Target != nil {
+		p.Target.write(&b)
+	}
+	return b.String()
+}
+
+func (n *NamespacePlan) write(b *strings.Builder) {
+	fmt.Fprintf(b, "Namespace %s:\n", n.Namespace)
+	for i, g := range n.Generations {
+		for _, u := range g.InProgress {
+			if i < len(n.Generations)-1 {
+				fmt.Fprintf(b, "  %d: %s\n", i+1, u)
+			}
+		}
+		for j := range g.Slots {
+			if g.Slots[j].Operator != nil {
+				fmt.Fprintf(b, "  %d: %s\n", i+1, &g.Slots[j])
+			}
+		}
+	}
+	if n.Err != nil {
+		fmt.Fprintf(b, "  failed: %v\n", n.Err)
+		return
+	}
+	if len(n.Generations) == 1 {
+		b.WriteString("  nothing changes\n")
+	}
+	b.WriteString(n.Generations[len(n.Generations)-1].Remarks())
+}
+
+func (t *TargetPlan) write(b *strings.Builder) {
+	fmt.Fprintf(b, "Update of the cluster to OpenShift %s:\n", t.Target)
+	for _, op := range t.Operators {
+		fmt.Fprintf(b, "  %s\n", op)
+	}
+	for _, op := range t.Introduced {
+		fmt.Fprintf(b, "  on the way: %s\n", op)
+	}
+	switch {
+	case t.Generations < 0:
+		b.WriteString("  operators stay in the way\n")
+	case t.Generations == 0:
+		b.WriteString("  no operator is in the way\n")
+	default:
+		fmt.Fprintf(b, "  possible after generation %d\n", t.Generations)
+	}
 }

@@ -43,16 +43,15 @@ func ExamplePlan() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, change := range plan.Namespaces[0].Changes {
-		fmt.Println(change)
-	}
-	for _, operator := range plan.Target.Operators {
-		fmt.Println(operator)
-	}
+	fmt.Print(plan)
 	// Output:
-	// 1: tracing.v1 -> tracing.v2 (channel stable of openshift-marketplace/community)
-	// 2: tracing.v2 -> tracing.v3 (channel stable of openshift-marketplace/community)
-	// maximum supported OCP version for observe/tracing.v1 is 4.17: goes on to tracing.v3 after 2 generations
+	// Namespace observe:
+	//   1: updated tracing.v1 to tracing.v2 (channel stable, catalog openshift-marketplace/community) for subscription tracing
+	//   2: updated tracing.v2 to tracing.v3 (channel stable, catalog openshift-marketplace/community) for subscription tracing
+	// Update of the cluster to OpenShift 4.19:
+	//   maximum supported OCP version for observe/tracing.v1 is 4.17: goes on to tracing.v3 after 2 generations
+	//   on the way: maximum supported OCP version for observe/tracing.v2 is 4.18
+	//   possible after generation 2
 }
 
 func ExampleContents_Path() {

@@ -43,6 +43,7 @@ type request struct {
 	candidates entryList // updates, or what can be installed
 	fact       *Fact     // why it leads nowhere
 	err        error     // why channels or candidates could not be taken
+	lost       bool      // err may have cost it something that it can have
 	waits      bool      // an update of its operator is in progress
 	stuck      bool
 }

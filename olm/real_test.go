@@ -57,7 +57,7 @@ func resolveValid(t *testing.T, s olm.Snapshot, o olm.Options) *olm.Generation {
 }
 
 // TestCommunityAlone resolves each package of a real catalog alone, with the
-// default channel and with any.
+// default channel and with any, and then again until nothing changes.
 func TestCommunityAlone(t *testing.T) {
 	c := community(t).Contents
 	for _, anyChannel := range []bool{false, true} {
@@ -77,6 +77,9 @@ func TestCommunityAlone(t *testing.T) {
 				served++
 			} else if err == nil {
 				t.Errorf("%s is not installed, though it could be", p.Name)
+			}
+			if _, err := olm.Sequence(t.Context(), s, olm.Options{}); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
 			}
 		}
 		t.Logf("any channel %v: %d of %d packages can be installed", anyChannel, served, len(c.Packages()))

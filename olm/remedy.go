@@ -142,7 +142,8 @@ func (p *problem) changes(facts []Fact, self string) []change {
 		}
 		if name != self {
 			text, csv := "remove subscription "+name, ""
-			if w.installed != none {
+			shared := func(o request) bool { return o.sub != w.sub && o.installed == w.installed }
+			if w.installed != none && !slices.ContainsFunc(p.requests, shared) {
 				csv = p.installed[w.installed].Name
 				text += " and its operator " + csv
 			}

@@ -235,7 +235,7 @@ func (s *renderer) names(nodes []int) []string {
 
 // apiOf is what a requirement asks for, as briefly as it can be said.
 func apiOf(r *Requirement) string {
-	if r.Constraint.Kind == constraintGVK {
+	if r.Constraint.Kind == constraintGVK && r.Constraint.FailureMessage == "" {
 		return apiText(r.Constraint.GVK)
 	}
 	return "an operator " + strings.TrimSpace(r.String())

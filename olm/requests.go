@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,12 @@ func (p *problem) readSubscriptions() error {
 			}
 			continue
 		}
-		w.waits = slices.ContainsFunc(p.updates, func(u InProgressUpdate) bool { return slices.Contains(u.Subscriptions, sub.Name) })
+		w.waits = slices.ContainsFunc(p.updates, func(u InProgressUpdate) bool {
+			return slices.Contains(u.Subscriptions, sub.Name)
+		})
+		w.stuck = w.stuck && !w.waits
 		p.dropUnreadable(w)
-		if w.err != nil && w.candidates.length > 0 {
+		if w.err != nil && (w.candidates.length > 0 || !w.lost) {
 			p.warnings = append(p.warnings, fmt.Sprintf("subscription %s: %v", sub.Name, w.err))
 			w.err = nil
 		}
@@ -67,24 +71,25 @@ func (p *problem) installedFor(sub *olmapi.Subscription) (int, error) {
 	return found, nil
 }
 
-// findCandidates looks for the entries that a Subscription can have. A reason
-// why there can be none at all is a fact; a channel without an order is an
-// error, which leaves the candidates of further channels.
-func (p *problem) findCandidates(w *request) {
+// place is a channel of a catalog.
+type place struct {
+	catalog int
+	channel *Channel
+}
+
+// places returns the channels that a Subscription names, in order. That there is none is
+// a fact.
+func (p *problem) places(w *request) []place {
 	spec := &w.sub.Spec
-	starting := spec.StartingCSV
-	if w.installed != none {
-		starting = ""
-	}
-	var catalogs, packages, channels, named bool
-	head, listed := false, false
+	var inCatalog, inPackage bool // there are entries
+	var places []place
 	for c := range p.catalogs {
-		view := &p.catalogs[c]
-		if !spec.Takes(view.key) {
+		contents := p.catalogs[c].contents
+		if !spec.Takes(p.catalogs[c].key) || !contents.holdsEntries() {
 			continue
 		}
-		catalogs = catalogs || view.contents.holdsEntries()
-		pkg := view.contents.Package(spec.Package)
+		inCatalog = true
+		pkg := contents.Package(spec.Package)
 		if pkg == nil {
 			continue
 		}
@@ -92,55 +97,101 @@ func (p *problem) findCandidates(w *request) {
 			if !ch.holdsEntries() {
 				continue
 			}
-			packages = true
-			if spec.Channel != "" && spec.Channel != ch.Name {
-				continue
-			}
-			channels = true
-			if starting != "" {
-				if e := ch.Entry(starting); e != nil && e.Bundle != nil {
-					named = true
-					w.candidates.add(c, []*Entry{e})
-				}
-				continue
-			}
-			if ch.Err != nil {
-				if w.err == nil {
-					w.err = ch.Err
-				}
-				continue
-			}
-			if w.installed == none {
-				w.candidates.add(c, ch.Ordered)
-				continue
-			}
-			b := p.installed[w.installed]
-			w.candidates.add(c, ch.Updates(b.Name, b.Version))
-			if e := ch.Entry(b.Name); e != nil {
-				listed = true
-				head = head || len(ch.Heads) == 1 && ch.Heads[0] == e
+			inPackage = true
+			if spec.Channel == "" || spec.Channel == ch.Name {
+				places = append(places, place{c, ch})
 			}
 		}
 	}
-	w.stuck = listed && !head && w.candidates.length == 0 && w.err == nil
-
-	fact := func(kind string, format string, args ...any) {
-		w.fact = &Fact{Kind: kind, Subscription: w.sub.Name, Package: spec.Package, Message: fmt.Sprintf(format, args...)}
-	}
 	switch {
-	case !catalogs:
-		fact(factNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s",
-			spec.Source, spec.SourceNamespace, w.sub.Name)
-	case !packages:
-		fact(factNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package,
-			w.sub.Name)
-	case !channels:
-		fact(factNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s",
-			spec.Channel, spec.Package, w.sub.Name)
-	case starting != "" && !named:
-		fact(factNoStartingCSV, "no operators found with name %s in channel %s of package %s in the catalog referenced by subscription %s", starting, spec.Channel, spec.Package, w.sub.Name)
-	case w.installed == none && w.candidates.length == 0 && w.err == nil:
-		fact(factNoMatch, "no operators found matching the criteria of subscription %s", w.sub.Name)
+	case !inCatalog:
+		w.lacks(factNoCatalogEntries, "from catalog %s in namespace %s referenced by", spec.Source, spec.SourceNamespace)
+	case !inPackage:
+		w.lacks(factNoPackage, "in package %s in the catalog referenced by", spec.Package)
+	case len(places) == 0:
+		w.lacks(factNoChannel, "in channel %s of package %s in the catalog referenced by", spec.Channel, spec.Package)
+	}
+	return places
+}
+
+// lacks notes why nothing can be chosen for a Subscription, in OLM's words.
+func (w *request) lacks(kind, where string, args ...any) {
+	text := fmt.Sprintf("no operators found "+where+" subscription %s", append(args, w.sub.Name)...)
+	w.fact = &Fact{Kind: kind, Subscription: w.sub.Name, Package: w.sub.Spec.Package, Message: text}
+}
+
+// findCandidates looks for the entries that a Subscription can have. A reason
+// why there can be none at all is a fact; a channel without an order is an
+// error, which leaves the candidates of further channels.
+func (p *problem) findCandidates(w *request) {
+	switch places := p.places(w); {
+	case w.installed != none:
+		w.findUpdates(p.installed[w.installed], places)
+	case w.fact != nil:
+	case w.sub.Spec.StartingCSV != "":
+		w.findStarting(places)
+	default:
+		w.findNew(places)
+	}
+}
+
+// findUpdates looks for what can replace the installed operator.
+func (w *request) findUpdates(b *Bundle, places []place) {
+	var listed, head bool
+	channels := make([]*Channel, len(places))
+	for i, x := range places {
+		channels[i] = x.channel
+	}
+	for i, updates := range updatesIn(channels, b.Name, b.Version) {
+		ch := channels[i]
+		if ch.Err != nil {
+			w.err = cmp.Or(w.err, ch.Err)
+			w.lost = w.lost || ch.holdsUpdate(b)
+			continue
+		}
+		w.candidates.add(places[i].catalog, updates)
+		if e := ch.Entry(b.Name); e != nil {
+			listed = true
+			head = head || ch.Heads[0] == e
+		}
+	}
+	w.lost = w.lost || !listed
+	w.stuck = listed && !head && !w.lost && w.candidates.length == 0
+}
+
+// holdsUpdate reports whether a channel, which may be without an order, has an entry
+// that may replace an operator.
+func (ch *Channel) holdsUpdate(b *Bundle) bool {
+	return slices.ContainsFunc(ch.Entries, func(e *Entry) bool {
+		return e.Name != b.Name && e.Updates(b.Name, b.Version)
+	})
+}
+
+// findStarting looks for the entries that startingCSV names, skipped and disordered ones too.
+func (w *request) findStarting(places []place) {
+	spec := &w.sub.Spec
+	for _, x := range places {
+		if e := x.channel.Entry(spec.StartingCSV); e != nil && e.Bundle != nil {
+			w.candidates.add(x.catalog, []*Entry{e})
+		}
+	}
+	if w.candidates.length == 0 {
+		w.lacks(factNoStartingCSV, "with name %s in channel %s of package %s in the catalog referenced by",
+			spec.StartingCSV, spec.Channel, spec.Package)
+	}
+}
+
+// findNew looks for what can be installed.
+func (w *request) findNew(places []place) {
+	for _, x := range places {
+		if x.channel.Err != nil {
+			w.err = cmp.Or(w.err, x.channel.Err)
+			w.lost = true
+		}
+		w.candidates.add(x.catalog, x.channel.Ordered)
+	}
+	if w.candidates.length == 0 && w.err == nil {
+		w.lacks(factNoMatch, "matching the criteria of")
 	}
 }
 
@@ -160,9 +211,8 @@ func (p *problem) requestFault(w *request) error {
 func (p *problem) dropUnreadable(w *request) {
 	unreadable := func(e *Entry) bool {
 		err := p.readable(e.Bundle)
-		if w.err == nil {
-			w.err = err
-		}
+		w.err = cmp.Or(w.err, err)
+		w.lost = w.lost || err != nil
 		return err != nil
 	}
 	for i := range w.candidates.segments {

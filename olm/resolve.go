@@ -75,18 +75,18 @@ func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &result{} // if nobody asks for anything
+	found := &search{} // if nobody asks for anything
 	if len(p.requests) > 0 {
-		found, ok, err := runSearch(ctx, p)
+		var ok bool
+		found, ok, err = runSearch(ctx, p)
 		if err != nil {
 			return nil, err
 		}
 		if !ok {
 			return nil, p.conflict(ctx)
 		}
-		r = found.result()
 	}
-	g := p.generation(r)
+	g := p.generation(found)
 	if err := g.check(); err != nil {
 		return nil, err
 	}

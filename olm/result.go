@@ -12,186 +12,112 @@ import (
 
 var errInconsistent = errors.New("olm: the search contradicts itself; this is a fault of the resolver, please report it with its input")
 
-// member is a member of a generation: an installed operator or an entry.
-type member struct {
-	installed int // index; none for an entry
-	catalog   int
-	entry     *Entry
-}
-
-var nothing = member{installed: none, catalog: none}
-
-func entryMember(catalog int, e *Entry) member { return member{none, catalog, e} }
-
-// result is what the search decided, before it is put into words.
-type result struct {
-	requests  []member // what each Subscription gets
-	additions []addition
-	demands   []HeldBack // of requirements
-	limits    []error    // by Subscription: why the search for it ended early
-}
-
-// addition is an entry that a requirement added.
-type addition struct {
-	member
-	by Demand
-}
-
-// bundle returns the bundle of a member, nil for nothing.
-func (p *problem) bundle(x member) *Bundle {
-	switch {
-	case x.entry != nil:
-		return x.entry.Bundle
-	case x.installed != none:
-		return p.installed[x.installed]
-	}
-	return nil
-}
-
-// result reads off what a search decided.
-func (s *search) result() *result {
-	f := s.f
-	toPick := func(n int) member {
-		if n == none {
-			return nothing
-		}
-		x := &f.nodes[n]
-		return member{x.installed, x.catalog, x.entry}
-	}
-	r := &result{requests: make([]member, len(f.requests)), limits: make([]error, len(f.requests))}
-	added := map[int]bool{}
-	for _, st := range s.steps {
-		if st.need.request != none {
-			r.requests[st.need.request] = toPick(st.node)
-			added[st.node] = true
-			if st.need.gaveUp {
-				r.limits[st.need.request] = f.p.limitError("subscription " + f.p.requests[st.need.request].sub.Name)
-			}
-		}
-	}
-	for _, st := range s.steps {
-		n := st.need
-		if n.request != none || st.taken == none {
-			continue
-		}
-		by := Demand{f.nodes[n.owner].bundle, n.req}
-		if st.node != none && f.nodes[st.node].entry != nil && !added[st.node] {
-			added[st.node] = true
-			r.additions = append(r.additions, addition{toPick(st.node), by})
-		}
-		if h := (HeldBack{Demand: &by, NotTaken: s.passedOver(n, st.taken)}); len(h.NotTaken) > 0 {
-			if st.node != none {
-				h.Taken = f.nodes[st.node].bundle.Name
-			}
-			if n.gaveUp {
-				h.Err = f.p.limitError(fmt.Sprintf("an operator %s for %s", n.req, by.Bundle.Name))
-			}
-			r.demands = append(r.demands, h)
-		}
-	}
-	return r
-}
-
 // passedOver returns the entries before the option taken.
-func (s *search) passedOver(n *need, taken int) []Option {
+func (s *search) passedOver(st step) []Option {
 	var out []Option
-	for k := len(n.before); k < taken; k++ {
-		x := &s.f.nodes[s.f.subjects[s.f.option(n, k)/2].node]
+	for k := len(st.need.before); k < st.taken; k++ {
+		x := &s.f.nodes[s.f.subjects[s.f.option(st.need, k)/2].node]
 		if !x.unreadable {
-			out = append(out, s.f.p.option(x.catalog, x.entry))
+			out = append(out, Option{s.f.p.catalogs[x.catalog].key, x.entry})
 		}
 	}
 	return out
 }
 
-func (p *problem) option(catalog int, e *Entry) Option { return Option{p.catalogs[catalog].key, e} }
-
-// generation puts a result into words.
-func (p *problem) generation(r *result) *Generation {
+// generation describes what a search decided.
+func (p *problem) generation(s *search) *Generation {
 	g := &Generation{Namespace: p.snapshot.Namespace, Warnings: slices.Clone(p.warnings), problem: p}
 	if p.lenient() {
 		g.InProgress = slices.Clone(p.updates)
 	}
-	p.addSlots(g, r)
-	slices.SortStableFunc(g.Operators, func(a, b Operator) int {
-		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
-	})
-	p.addHeldBack(g, r)
+	p.addSlots(g, s)
+	p.addOperators(g)
+	p.addHeldBack(g, s)
 	p.addBroken(g)
-	for i := range p.requests {
-		if p.requests[i].stuck && p.bundle(r.requests[i]) == p.installed[p.requests[i].installed] {
-			g.Stuck = append(g.Stuck, p.requests[i].sub.Name)
-		}
-	}
 	return g
 }
 
-func (p *problem) addSlots(g *Generation, r *result) {
-	byPick := map[member]int{}
+// addSlots adds the slots of Subscriptions, of further installed operators, and of what
+// requirements added. Subscriptions come first among the steps.
+func (p *problem) addSlots(g *Generation, s *search) {
+	slotOf := map[int]int{}  // by node
 	placed := map[int]bool{} // installed operators
-	for i, x := range r.requests {
+	for i, st := range s.steps[:len(p.requests)] {
 		w := &p.requests[i]
-		if at, ok := byPick[x]; ok && x != nothing {
-			s := &g.Slots[at]
-			s.Subscriptions = append(s.Subscriptions, w.sub.Name)
-			if w.installed == none || placed[w.installed] {
-				continue
-			}
+		var installed *Bundle
+		if w.installed != none && !placed[w.installed] {
 			placed[w.installed] = true
-			if b := p.installed[w.installed]; s.Previous == nil {
-				s.Previous, s.Outcome, s.Operator.Replaces = b, outcomeUpdated, b.Name
-			} else {
-				s.AlsoReplaced = append(s.AlsoReplaced, b)
-			}
+			installed = p.installed[w.installed]
+		}
+		if w.stuck && st.node == s.f.installed[w.installed] {
+			g.Stuck = append(g.Stuck, w.sub.Name)
+		}
+		if at, ok := slotOf[st.node]; ok && st.node != none {
+			slot := &g.Slots[at]
+			slot.Subscriptions = append(slot.Subscriptions, w.sub.Name)
+			slot.replaces(installed)
 			continue
 		}
-		s := Slot{Subscriptions: []string{w.sub.Name}, Current: p.bundle(x)}
-		if w.installed != none {
-			s.Previous = p.installed[w.installed]
-			placed[w.installed] = true
-		}
-		switch {
-		case x == nothing:
-			s.Outcome = outcomeNotInstalled
-		case x.entry == nil:
-			s.Outcome = outcomeKept
-		default:
-			s.Outcome = addedForSubscription
-			s.Operator = p.operator(x)
-			if s.Previous != nil {
-				s.Outcome, s.Operator.Replaces = outcomeUpdated, s.Previous.Name
+		slot := Slot{Subscriptions: []string{w.sub.Name}, Outcome: outcomeNotInstalled}
+		if st.node != none {
+			slot.Current = s.f.nodes[st.node].bundle
+			slot.Operator = p.operator(&s.f.nodes[st.node])
+			slot.Outcome = addedForSubscription
+			if slot.Operator == nil {
+				slot.Outcome = outcomeKept
 			}
 		}
-		byPick[x] = len(g.Slots)
-		g.Slots = append(g.Slots, s)
+		slot.replaces(installed)
+		slotOf[st.node] = len(g.Slots)
+		g.Slots = append(g.Slots, slot)
 	}
-	for i := range p.installed {
+	for i, b := range p.installed {
 		if !placed[i] {
-			b := p.installed[i]
 			g.Slots = append(g.Slots, Slot{Outcome: outcomeKept, Previous: b, Current: b})
 		}
 	}
-	for i := range r.additions {
-		a := &r.additions[i]
-		op := p.operator(a.member)
-		g.Slots = append(g.Slots, Slot{Outcome: addedForRequirement, Current: a.entry.Bundle, Operator: op,
-			RequiredBy: &a.by})
-		g.NewSubscriptions = append(g.NewSubscriptions, *op.Subscription(p.snapshot.Namespace))
+	for _, st := range s.steps[len(p.requests):] {
+		if _, ok := slotOf[st.node]; ok || st.met || st.node == none || s.f.nodes[st.node].entry == nil {
+			continue
+		}
+		slotOf[st.node] = len(g.Slots)
+		g.Slots = append(g.Slots, Slot{
+			Outcome: addedForRequirement, Current: s.f.nodes[st.node].bundle, Operator: p.operator(&s.f.nodes[st.node]),
+			RequiredBy: s.demand(st),
+		})
 	}
-	for i := range g.Slots {
-		if op := g.Slots[i].Operator; op != nil {
-			g.Operators = append(g.Operators, *op)
+}
+
+// replaces notes an installed operator in whose place the slot is, nil for none.
+func (s *Slot) replaces(installed *Bundle) {
+	switch {
+	case installed == nil:
+	case s.Previous != nil:
+		s.AlsoReplaced = append(s.AlsoReplaced, installed)
+	default:
+		s.Previous = installed
+		if s.Operator != nil {
+			s.Outcome = outcomeUpdated
+			s.Operator.Replaces = installed.Name
 		}
 	}
 }
 
-// operator describes a chosen entry.
-func (p *problem) operator(x member) *Operator {
-	e := x.entry
+// demand is the requirement that a step is about.
+func (s *search) demand(st step) *Demand {
+	return &Demand{s.f.nodes[st.need.owner].bundle, st.need.req}
+}
+
+// operator describes a chosen entry; it returns nil for an installed operator.
+func (p *problem) operator(n *node) *Operator {
+	e := n.entry
+	if e == nil {
+		return nil
+	}
 	op := &Operator{
 		Name: e.Name, Version: e.Bundle.RawVersion, Package: e.Package.Name, Channel: e.Channel.Name,
 		DefaultChannel: e.Channel.Name == e.Package.DefaultChannel,
-		Catalog:        p.catalogs[x.catalog].key, Bundle: e.Bundle, Entry: e, Replaces: e.Replaces,
+		Catalog:        p.catalogs[n.catalog].key, Bundle: e.Bundle, Entry: e, Replaces: e.Replaces,
 	}
 	for i := range p.requests {
 		if w := &p.requests[i]; w.installed == none && w.sub.Spec.StartingCSV == e.Name {
@@ -201,34 +127,58 @@ func (p *problem) operator(x member) *Operator {
 	return op
 }
 
-func (p *problem) addHeldBack(g *Generation, r *result) {
-	for i := range p.requests {
-		w := &p.requests[i]
-		if w.waits {
+// addOperators lists what is to be installed, and the new Subscriptions.
+func (p *problem) addOperators(g *Generation) {
+	for i := range g.Slots {
+		op := g.Slots[i].Operator
+		if op == nil {
 			continue
 		}
-		h := HeldBack{Subscription: w.sub.Name, Err: w.err}
-		if w.fact != nil {
-			h.Err = w.fact
+		g.Operators = append(g.Operators, *op)
+		if g.Slots[i].Outcome == addedForRequirement {
+			g.NewSubscriptions = append(g.NewSubscriptions, *op.Subscription(g.Namespace))
 		}
-		for catalog, e := range w.candidates.all() {
-			if entryMember(catalog, e) == r.requests[i] {
-				break
+	}
+	slices.SortStableFunc(g.Operators, func(a, b Operator) int {
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// addHeldBack reports the steps that did not take their first option. A requirement that
+// something met which had been chosen before is not held back.
+func (p *problem) addHeldBack(g *Generation, s *search) {
+	for _, st := range s.steps {
+		h := HeldBack{NotTaken: s.passedOver(st)}
+		what := ""
+		if st.need.request != none {
+			w := &p.requests[st.need.request]
+			if w.waits {
+				continue
 			}
-			h.NotTaken = append(h.NotTaken, p.option(catalog, e))
+			h.Subscription = w.sub.Name
+			h.Err = w.err
+			if w.fact != nil {
+				h.Err = w.fact
+			}
+			what = "subscription " + w.sub.Name
+		} else {
+			if st.met {
+				continue
+			}
+			h.Demand = s.demand(st)
+			what = fmt.Sprintf("an operator %s for %s", st.need.req, h.Demand.Bundle.Name)
 		}
 		if h.Err == nil && len(h.NotTaken) == 0 {
 			continue
 		}
-		if h.Err == nil {
-			h.Err = r.limits[i]
+		if h.Err == nil && st.need.gaveUp {
+			h.Err = p.limitError(what)
 		}
-		if b := p.bundle(r.requests[i]); b != nil {
-			h.Taken = b.Name
+		if st.node != none {
+			h.Taken = s.f.nodes[st.node].bundle.Name
 		}
 		g.HeldBack = append(g.HeldBack, h)
 	}
-	g.HeldBack = append(g.HeldBack, r.demands...)
 }
 
 // addBroken reports what was wrong before and still is.
@@ -336,12 +286,17 @@ func (g *Generation) Remarks() string {
 		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
 	}
 	for _, u := range g.InProgress {
-		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
+		fmt.Fprintln(&b, u)
 	}
 	for _, w := range g.Warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
+}
+
+// String names the two operators.
+func (u InProgressUpdate) String() string {
+	return fmt.Sprintf("update in progress: %s replaces %s", u.New, u.Old)
 }
 
 // String describes what becomes of the slot.

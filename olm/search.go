@@ -23,8 +23,9 @@ type search struct {
 // step is a choice that was made.
 type step struct {
 	need  *need
-	taken int // index of the option; count() for the last one, none if the first met had been chosen before
-	node  int // that was chosen, now or before; none for nothing
+	taken int  // index of the option; count() for the last one
+	node  int  // of the option; none for nothing
+	met   bool // it had been chosen before
 }
 
 // runSearch returns the search after its last choice, or false if there is no
@@ -138,8 +139,8 @@ func (s *search) decide(ctx context.Context, n *need) error {
 		s.choose(n.owner)
 		return nil
 	}
-	if node, ok := s.met(n); ok {
-		s.steps = append(s.steps, step{n, none, node})
+	if st, ok := s.met(n); ok {
+		s.steps = append(s.steps, st)
 		return nil
 	}
 	for k := range n.count() {
@@ -153,7 +154,7 @@ func (s *search) decide(ctx context.Context, n *need) error {
 		}
 		if ok {
 			node := f.subjects[l/2].node
-			s.steps = append(s.steps, step{n, k, node})
+			s.steps = append(s.steps, step{need: n, taken: k, node: node})
 			s.choose(node)
 			return nil
 		}
@@ -172,28 +173,30 @@ func (s *search) decide(ctx context.Context, n *need) error {
 	} else if !n.optional {
 		return errInconsistent
 	}
-	s.steps = append(s.steps, step{n, n.count(), node})
+	s.steps = append(s.steps, step{need: n, taken: n.count(), node: node})
 	return nil
 }
 
-// met reports whether an option has been chosen already, and which.
-func (s *search) met(n *need) (int, bool) {
-	for _, node := range n.before {
+// met returns the step of a choice of which an option has been chosen already.
+func (s *search) met(n *need) (step, bool) {
+	for k, node := range n.before {
 		if s.chosen[node] {
-			return node, true
+			return step{n, k, node, true}, true
 		}
 	}
+	k := len(n.before)
 	for catalog, e := range n.options.all() {
 		if node := s.f.find(catalog, e); node != none && s.chosen[node] {
-			return node, true
+			return step{n, k, node, true}, true
 		}
+		k++
 	}
 	if n.last != noLit {
 		if node := s.f.subjects[n.last/2].node; node != none && s.chosen[node] {
-			return node, true
+			return step{n, k, node, true}, true
 		}
 	}
-	return none, false
+	return step{}, false
 }
 
 // possible reports whether there is a generation with a literal, in addition to

@@ -39,7 +39,7 @@ func (e *CycleError) Error() string {
 // the generations before it are returned, too.
 //
 // With the catalogs unchanged, each generation is the result of the namespace once
-// the one before has been installed.
+// the one before has been installed, and updates in progress have come to their end.
 func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error) {
 	var out []*Generation
 	var states [][]string
@@ -57,7 +57,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 			return out, err
 		}
 		out = append(out, g)
-		if len(g.Operators) == 0 {
+		if len(g.Operators) == 0 && len(s.ending(g)) == 0 {
 			return out, nil
 		}
 		s, err = s.Apply(g)
@@ -67,9 +67,19 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 	}
 }
 
+// ending returns the updates in progress that come to an end by themselves: the operator
+// that is last neither failed nor is on its way out.
+func (s *Snapshot) ending(g *Generation) []InProgressUpdate {
+	return slices.DeleteFunc(slices.Clone(g.InProgress), func(u InProgressUpdate) bool {
+		return slices.ContainsFunc(s.PresentCSVs(), func(csv *olmapi.ClusterServiceVersion) bool {
+			return csv.Name == u.Last && (isLeaving(csv) || csv.Status.Phase == olmapi.CSVPhaseFailed)
+		})
+	})
+}
+
 // Apply returns the snapshot as it is once a generation has been installed:
-// operators replaced and added, Subscriptions at what they got, and new
-// Subscriptions created. The snapshot is not changed; its catalogs are shared.
+// operators replaced and added, updates in progress at their end, Subscriptions at
+// what they got, and new Subscriptions created. The snapshot is not changed; its catalogs are shared.
 // The error is about properties of a bundle that cannot be written as JSON.
 func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 	leaving := map[string]bool{}
@@ -93,6 +103,12 @@ func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 		added = append(added, csv)
 		for _, name := range slot.Subscriptions {
 			gets[name] = slot.Operator.Name
+		}
+	}
+	for _, u := range s.ending(g) {
+		leaving[u.Old] = true
+		for _, name := range u.Subscriptions {
+			gets[name] = u.Last
 		}
 	}
 	dropFailedForward(&s, leaving)

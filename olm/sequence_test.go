@@ -6,29 +6,37 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
-	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
-// TestSequenceFailingForward: what a failed operator was to replace leaves with
-// it.
-func TestSequenceFailingForward(t *testing.T) {
+// TestSequencePhases: what a failed operator was to replace leaves with it, and what one in
+// progress replaces once that is over.
+func TestSequencePhases(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
-	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olmapi.CSVPhaseReplacing, olmapi.CSVPhaseReplacing, olmapi.CSVPhaseFailed)
-	s := snapshot(c, csvs, sub("a", "a.v3"))
-	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
-	for _, o := range []olm.Options{{}, {AllOrNothing: true}} {
-		generations := checktest.Get(olm.Sequence(context.Background(), s, o))(t)
+	for _, tc := range []struct {
+		phases   string
+		strategy string
+		want     []string
+	}{
+		{"Replacing Replacing Failed", "TechPreviewUnsafeFailForward", []string{"a.v4", "a.v5", "a.v5"}},
+		{"Replacing Replacing Failed", "", []string{"a.v1 a.v2 a.v3"}},
+		{"Replacing Deleting Installing", "", []string{"a.v1 a.v2 a.v3", "a.v4", "a.v5", "a.v5"}},
+		{"Replacing Replacing Deleting", "", []string{"a.v1 a.v2 a.v3"}},
+	} {
+		csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), strings.Fields(tc.phases)...)
+		s := snapshot(c, csvs, sub("a", "a.v3"))
+		s.OperatorGroups[0].Spec.UpgradeStrategy = tc.strategy
 		var got []string
-		for _, g := range generations {
+		for _, g := range checktest.Get(olm.Sequence(t.Context(), s, olm.Options{}))(t) {
 			got = append(got, members(g))
 		}
-		if diff := cmp.Diff([]string{"a.v4", "a.v5", "a.v5"}, got); diff != "" {
-			t.Errorf("%+v: generations (-want +got):\n%s", o, diff)
+		checktest.SameIn(t, tc.phases, tc.want, got)
+		if tc.strategy == "" {
+			continue
 		}
+		generations := checktest.Get(olm.Sequence(t.Context(), s, olm.Options{AllOrNothing: true}))(t)
+		checktest.Same(t, len(tc.want), len(generations))
 	}
 }
 

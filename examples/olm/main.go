@@ -147,10 +147,8 @@ func (o *options) resolve(ctx context.Context, s *olm.Snapshot, _ []string, stdo
 	if err != nil {
 		return err
 	}
-	if err := plan.Namespaces[0].Err; err != nil {
-		return errors.Join(program.Answer(stdout, trial.Detail(plan), true), program.No(err))
-	}
-	return program.Answer(stdout, trial.Detail(plan), plan.Complete())
+	failed := plan.Namespaces[0].Err
+	return errors.Join(program.Answer(stdout, plan.String(), failed != nil || plan.Complete()), program.No(failed))
 }
 
 func (o *options) explain(ctx context.Context, s *olm.Snapshot, names []string, stdout io.Writer) error {
@@ -174,7 +172,7 @@ func (o *options) plan(ctx context.Context, _ []string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	return program.Answer(stdout, trial.Plan(plan), plan.Complete())
+	return program.Answer(stdout, plan.String(), plan.Complete())
 }
 
 func (o *options) list(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error {

@@ -19,11 +19,11 @@ func TestBuiltIn(t *testing.T) {
 		{Args: "list tracing", Stdout: []string{"tracing.v1 1.0.0; provides Tracer (trace.example.com/v1alpha1); up to OpenShift 4.18\n"}},
 		{Args: "list gateway", Stdout: []string{"cannot be installed from: a unique replacement chain"}},
 		{Args: "validate", Code: 1, Stdout: []string{`catalog.yaml:141: document 19: invalid package "gateway": invalid channel "stable": multiple channel heads found in graph: gateway.v1, gateway.v2` + "\n", "Packages: 5, channels: 6, problems: 1, warnings: 0\n"}},
-		{Args: "resolve -subscribe backup", Stdout: []string{"  backup.v1 is installed for backup\n  storage.v1.2 is installed for backup.v1, which requires an operator with package: storage and with version in range: >=1.1.0; new Subscription storage-stable-catalog-catalogs\n"}},
-		{Args: "resolve -subscribe mesh=mesh.v1 -subscribe tracing=tracing.v1", Stdout: []string{"Generation 1:\n  mesh.v2 replaces mesh.v1\n  tracing.v2 replaces tracing.v1\n"}},
-		{Args: "resolve -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", Code: 1, Stdout: []string{"Nothing changes:\n", "held back: subscription tracing: not taken tracing.v2; instead tracing.v1\n"}},
+		{Args: "resolve -subscribe backup", Stdout: []string{"  1: added backup.v1 (channel stable, catalog catalogs/catalog) for subscription backup\n  1: added storage.v1.2 (channel stable, catalog catalogs/catalog): backup.v1 requires an operator with package: storage and with version in range: >=1.1.0\n"}},
+		{Args: "resolve -subscribe mesh=mesh.v1 -subscribe tracing=tracing.v1", Stdout: []string{"  1: updated mesh.v1 to mesh.v2 (channel next, catalog catalogs/catalog) for subscription mesh\n  1: updated tracing.v1 to tracing.v2 "}},
+		{Args: "resolve -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", Code: 1, Stdout: []string{"  nothing changes\n", "held back: subscription tracing: not taken tracing.v2; instead tracing.v1\n"}},
 		{Args: "resolve -subscribe tracing=tracing.v1 -installed mesh.v1", Code: 1, Stdout: []string{"held back: subscription tracing"}},
-		{Args: "resolve -subscribe x", Code: 1, Stdout: []string{"nothing is installed for x\n", "held back: subscription x: no operators found in package x"}},
+		{Args: "resolve -subscribe x", Code: 1, Stdout: []string{"  nothing changes\n", "held back: subscription x: no operators found in package x"}},
 		{Args: "resolve -openshift 4.19 -subscribe mesh=mesh.v1,tracing=tracing.v1", Stdout: []string{"is 4.18: goes on to tracing.v2 after 1 generation\n  possible after generation 1\n"}},
 		{Args: "resolve -openshift 4.21 -subscribe tracing=tracing.v1", Code: 1, Stdout: []string{"its catalog has no update that supports the target\n  on the way: maximum supported OCP version for operators/tracing.v2 is 4.20\n  operators stay in the way\n"}},
 		{Args: "resolve -openshift 4.21 -subscribe storage=storage.v1.2", Stdout: []string{"no operator is in the way\n"}},
@@ -73,7 +73,7 @@ func TestPlan(t *testing.T) {
 	}
 	programtest.Test(t, command, []programtest.Case{
 		{Args: "plan -dump " + dir + " -source openshift-marketplace/c=catalog.yaml -openshift 4.19", Stdout: []string{
-			"Namespace ops:\n  1: tracing.v1 -> tracing.v2 (channel stable of openshift-marketplace/c)\n", "possible after generation 1\n"}},
+			"Namespace ops:\n  1: updated tracing.v1 to tracing.v2 (channel stable, catalog openshift-marketplace/c) for subscription tracing\n", "possible after generation 1\n"}},
 		{Args: "plan -dump " + dir + " -source openshift-marketplace/other=catalog.yaml", Code: 1, Stdout: []string{
 			"  nothing changes\n", "held back: subscription tracing: no operators found from catalog c in namespace openshift-marketplace referenced by subscription tracing; instead tracing.v1\n"}},
 	})

@@ -7,10 +7,12 @@ import (
 	"sync"
 
 	"github.com/blang/semver/v4"
-	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // Options bound evaluation. The zero value is useful.
@@ -41,8 +43,11 @@ type compiled struct {
 
 var _ olm.CELEvaluator = (*Evaluator)(nil)
 
-// New returns an evaluator.
+// New returns an evaluator. The error names an option that is negative.
 func New(o Options) (*Evaluator, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	if o.CostLimit == 0 {
 		o.CostLimit = 10_000_000
 	}

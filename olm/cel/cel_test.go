@@ -114,6 +114,8 @@ func TestCostLimit(t *testing.T) {
 			t.Errorf("limit %d: %v", test.limit, got)
 		}
 	}
+	_, err := cel.New(cel.Options{MaxRules: -1})
+	checktest.ErrorHas(t, "cel.Options: MaxRules is negative: -1", err)
 }
 
 func TestConcurrentUse(t *testing.T) {

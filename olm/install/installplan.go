@@ -20,9 +20,7 @@ import (
 // Condition of an InstallPlan, and its reasons.
 const (
 	planInstalled            = "Installed"
-	reasonPlanUnknown        = "PlanUnknown"
 	reasonInstallCheckFailed = "InstallCheckFailed"
-	reasonDependencyConflict = "DependenciesConflict"
 	reasonComponentFailed    = "InstallComponentFailed"
 	reasonPlanSuperseded     = "PlanSuperseded"
 )

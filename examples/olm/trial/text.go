@@ -57,81 +57,6 @@ func Report(c *catalog.Catalog) string {
 	return b.String()
 }
 
-// generation says in lines what becomes of the operators of the namespace: what is
-// installed, replaced and kept.
-func generation(g *olm.Generation) string {
-	var b strings.Builder
-	for i := range g.Slots {
-		s := &g.Slots[i]
-		subs := strings.Join(s.Subscriptions, ", ")
-		switch s.Outcome {
-		case "Kept":
-			fmt.Fprintf(&b, "  %s stays\n", s.Current.Name)
-		case "Updated":
-			fmt.Fprintf(&b, "  %s replaces %s\n", s.Current.Name, s.Previous.Name)
-		case "AddedForSubscription":
-			fmt.Fprintf(&b, "  %s is installed for %s\n", s.Current.Name, subs)
-		case "AddedForRequirement":
-			fmt.Fprintf(&b, "  %s is installed for %s, which requires an operator %s; new Subscription %s\n",
-				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, s.Operator.Subscription(g.Namespace).Name)
-		case "NotInstalled":
-			fmt.Fprintf(&b, "  nothing is installed for %s\n", subs)
-		}
-	}
-	return b.String()
-}
-
-// Plan says in lines what changes in each namespace, and what is then in the way
-// of the target.
-func Plan(p *olm.ClusterPlan) string {
-	var b strings.Builder
-	for i := range p.Namespaces {
-		n := &p.Namespaces[i]
-		fmt.Fprintf(&b, "Namespace %s:\n", n.Namespace)
-		for _, c := range n.Changes {
-			fmt.Fprintf(&b, "  %s\n", c)
-		}
-		if n.Err != nil {
-			fmt.Fprintf(&b, "  then: %v\n", n.Err)
-			continue
-		}
-		if len(n.Changes) == 0 {
-			b.WriteString("  nothing changes\n")
-		}
-		b.WriteString(n.Generations[len(n.Generations)-1].Remarks())
-	}
-	return b.String() + target(p.Target)
-}
-
-// Detail says in lines what each generation of the first namespace changes, and what is
-// then in the way of the target.
-func Detail(p *olm.ClusterPlan) string { return namespace(&p.Namespaces[0]) + target(p.Target) }
-
-// target says in lines what is in the way of an update of the cluster; nothing for
-// a nil plan.
-func target(t *olm.TargetPlan) string {
-	if t == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Update of the cluster to OpenShift %s:\n", t.Target)
-	for _, op := range t.Operators {
-		fmt.Fprintf(&b, "  %s\n", op)
-	}
-	for _, i := range t.Introduced {
-		fmt.Fprintf(&b, "  on the way: %s\n", i)
-	}
-	switch {
-	case t.Generations < 0:
-		b.WriteString("  operators stay in the way\n")
-	case t.Generations == 0:
-		b.WriteString("  no operator is in the way\n")
-	default:
-		fmt.Fprintf(&b, "  possible after generation %d\n", t.Generations)
-	}
-	return b.String()
-}
-
 // Package says in lines what the package's channels hold.
 func Package(p *olm.Package) string {
 	var b strings.Builder
@@ -187,26 +112,6 @@ func entry(e *olm.Entry) string {
 		parts = append(parts, "deprecated: "+e.Bundle.Deprecation)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// namespace says in lines what each generation changes, and what is not as it should
-// be in the end.
-func namespace(n *olm.NamespacePlan) string {
-	var b strings.Builder
-	for i, g := range n.Generations {
-		if len(g.Operators) == 0 {
-			break
-		}
-		fmt.Fprintf(&b, "Generation %d:\n%s", i+1, generation(g))
-	}
-	if n.Err != nil {
-		return b.String()
-	}
-	last := n.Generations[len(n.Generations)-1]
-	if len(n.Generations) == 1 {
-		b.WriteString("Nothing changes:\n" + generation(last))
-	}
-	return b.String() + last.Remarks()
 }
 
 // Why explains subscriptions, packages or operators, or without names every
