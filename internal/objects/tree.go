@@ -1,6 +1,10 @@
 package objects
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
 
 // Equal compares JSON trees; a number is equal to itself in either of the
 // forms int64 and float64.
@@ -50,4 +54,61 @@ func Equal(a, b any) bool {
 // SameMap reports whether two maps are one.
 func SameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// Rewrite returns v with new fields, if it is a map, or new elements, if it is a list.
+// field returns a field's new value and whether it stays. What does not
+// change is shared: nothing is copied if nothing changes.
+func Rewrite(v any, field func(key string, value any) (any, bool), element func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		var out map[string]any
+		for k, e := range v {
+			changed, stays := field(k, e)
+			if stays && Same(changed, e) {
+				continue
+			}
+			if out == nil {
+				out = maps.Clone(v)
+			}
+			if stays {
+				out[k] = changed
+			} else {
+				delete(out, k)
+			}
+		}
+		if out != nil {
+			return out
+		}
+	case []any:
+		var out []any
+		for i, e := range v {
+			changed := element(e)
+			if Same(changed, e) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = changed
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return v
+}
+
+// Same reports whether two values are one: a map or list that is the same, or equal
+// scalars.
+func Same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && SameMap(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	}
+	return a == b
 }
