@@ -181,8 +181,13 @@ func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.
 	return clusters, nil
 }
 
-// match returns a usage error for a release or a pool that none of the clusters has.
+// match returns a usage error for a release or a pool that none of the clusters has, and
+// for a plan that ends before the update does.
 func (o *options) match(ctx context.Context, clusters []forecast.Cluster) error {
+	end := o.forecast.Preflight.PlanTarget
+	if to, err := semver.StrictNewVersion(o.forecast.To); err == nil && end != nil && end.LessThan(to) {
+		return program.Usagef("-plan-to %s: it is lower than %s, the version to update to", end, to)
+	}
 	versions, pools := map[string]bool{}, map[string]bool{}
 	for _, c := range clusters {
 		cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, c.Reader, clusterapi.Key("", "version"))

@@ -53,6 +53,8 @@ func TestRecorded(t *testing.T) {
 	}, {
 		Args: "-dump " + dir + " -to 4.15.0 -rehearse 1 -nodes infra=3", Code: 2, Stderr: "-nodes infra: the pools are master, worker",
 	}, {
+		Args: "-dump " + dir + " -to 4.15.0 -plan control-plane-only -plan-to 4.14.9", Code: 2, Stderr: "-plan-to 4.14.9: it is lower than 4.15.0",
+	}, {
 		Args: "-rehearse 1 -max-unavailable infra=3", Code: 2, Stderr: "-max-unavailable infra: the pools are master, worker",
 	}})
 	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
