@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,8 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 
-// archive reads a tar stream. What has no place yet, since a folder that comes
-// later may make its parent a recording, is kept until the end. Its errors are
+// archive reads a tar stream. A file whose place is not known yet, since a folder that
+// comes later may make its parent a recording, is held until the end. Its errors are
 // limits, and the one for a format that is not read.
 func (c *collection) archive(stream io.Reader) error {
 	stored := &countingReader{r: &contextReader{c.ctx, stream}}
@@ -38,7 +39,7 @@ func (c *collection) archive(stream io.Reader) error {
 		}
 		r = &inflated{r: zip, most: c.o.MaxBytes, consumed: func() int64 { return stored.n - int64(buffered.Buffered()) }}
 	}
-	a := &archiveReader{c: c, byPath: make(map[string]*file), shown: make(map[string]bool)}
+	a := &archiveReader{c: c, files: make(map[string]*file), held: make(map[string]held), shown: make(map[string]bool)}
 	for entries := tar.NewReader(r); ; {
 		header, err := entries.Next()
 		if err == io.EOF {
@@ -131,12 +132,19 @@ func (c *countingReader) Read(p []byte) (int, error) {
 
 type archiveReader struct {
 	c       *collection
-	byPath  map[string]*file
-	shown   map[string]bool // folders that some path shows to be recordings
+	files   map[string]*file // by path: those that are read for certain
+	held    map[string]held  // by path: those whose place shows at the end
+	shown   map[string]bool  // folders that some path shows to be recordings
 	entries int
-	count   int // files that are read for certain
-	held    int // files that are perhaps read
-	dropped int // files that are perhaps read, and too many to be held
+	count   int   // files, also of paths that come twice
+	bytes   int64 // of those that are held
+	dropped bool  // some were too many to be held
+}
+
+// held is the content of a file, or why it has none.
+type held struct {
+	data []byte
+	err  error
 }
 
 // entriesPerFile is how many entries an archive may have for each file that may be
@@ -186,49 +194,67 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 	} else { // the names that count are beside, or above
 		a.noteNames(name)
 	}
-	if header.Typeflag == tar.TypeDir {
+	switch {
+	case header.Typeflag == tar.TypeDir:
 		return nil
+	case inside:
+		return a.take(root, name, header, content)
+	case a.mayHavePlace(name):
+		return a.hold(name, header, content)
 	}
-	if old := a.byPath[name]; old != nil { // of two entries, the later one is the file
-		old.replaced = true
-	}
-	f := &file{path: name}
-	if inside {
-		rel, _ := below(root, name)
-		f.place = placeOf(root, rel)
-	} else {
-		f.place, f.tentative = a.tentative(name), true
-	}
+	return nil
+}
+
+// take reads a file of a recording.
+func (a *archiveReader) take(root, name string, header *tar.Header, content io.Reader) error {
+	rel, _ := below(root, name)
+	f := &file{path: name, place: placeOf(root, rel)}
+	a.files[name] = f // of two entries, the later one is the file
 	if f.place.role == roleNone {
 		return nil
 	}
-	if !f.tentative {
-		if a.count++; a.count > a.c.o.MaxFiles {
-			return a.tooMany()
-		}
-	} else if a.held == a.c.o.MaxFiles {
-		a.dropped++ // settle reports whether it counts
-		return nil
-	} else {
-		a.held++
+	if a.count++; a.count > a.c.o.MaxFiles {
+		return a.tooMany()
 	}
-	if f.tentative && a.c.held.bytes.Load() > a.c.o.MaxBytes { // nothing more is decompressed
-		f.limit = a.c.tooMuch()
-		a.byPath[name] = f
-		a.c.files = append(a.c.files, f)
-		return nil
-	}
-	data, err := a.c.readAll(name, header.Size, io.LimitReader(content, a.c.o.MaxFileBytes+1))
-	var limit *clusterapi.LimitError
-	if errors.As(err, &limit) && !f.tentative {
+	data, err := a.read(name, header, content)
+	if isLimit(err) {
 		return err
 	}
-	a.byPath[name] = f
 	a.c.add(f, func() ([]byte, error) { return data, err })
-	if limit == nil && err != nil && !strings.HasSuffix(name, ".gz") {
-		return err // the stream is broken
+	return a.broken(name, err)
+}
+
+// hold keeps a file until its place is known. The limits that it passes count then.
+func (a *archiveReader) hold(name string, header *tar.Header, content io.Reader) error {
+	old, again := a.held[name]
+	if !again && len(a.held) == a.c.o.MaxFiles {
+		a.dropped = true
+		return nil
 	}
-	return nil
+	a.bytes -= int64(len(old.data))
+	if a.bytes > a.c.o.MaxBytes { // nothing more is decompressed
+		a.held[name] = held{err: a.c.tooMuch()}
+		return nil
+	}
+	data, err := a.read(name, header, content)
+	a.bytes += int64(len(data))
+	if isLimit(err) {
+		data = nil
+	}
+	a.held[name] = held{data, err}
+	return a.broken(name, err)
+}
+
+func (a *archiveReader) read(name string, header *tar.Header, content io.Reader) ([]byte, error) {
+	return a.c.readAll(name, header.Size, io.LimitReader(content, a.c.o.MaxFileBytes+1))
+}
+
+// broken returns the error of a file if it is the stream's.
+func (a *archiveReader) broken(name string, err error) error {
+	if isLimit(err) || strings.HasSuffix(name, ".gz") {
+		return nil
+	}
+	return err
 }
 
 func (a *archiveReader) tooMany() error {
@@ -247,68 +273,44 @@ func (a *archiveReader) noteNames(name string) {
 	}
 }
 
-// tentative returns the place of a file outside of the folders that make a
-// recording. What it is for is known at the end: see settle.
-func (a *archiveReader) tentative(name string) place {
-	if mayBeInsights(name) {
-		return place{role: rolePending, root: "."}
-	}
-	for rel, role := range rolesByPath {
-		if name == rel || strings.HasSuffix(name, "/"+rel) {
-			root := path.Clean(strings.TrimSuffix(name, rel))
-			if p := placeOf(root, rel); role != roleTime {
-				return p
-			}
+// mayHavePlace reports whether a file outside of the folders that make a recording may
+// be one that is read.
+func (a *archiveReader) mayHavePlace(name string) bool {
+	for rel := range rolesByPath {
+		if strings.HasSuffix("/"+name, "/"+rel) {
+			return true
 		}
 	}
-	if p := inHeap(name); p.role != roleHeap || len(a.shown) == 0 {
-		p.root = path.Dir(name)
+	return mayBeInsights(name) || inHeap(name).role == roleHeap && len(a.shown) == 0
+}
+
+// place returns the place of a file that was held, now that the recordings are known.
+func (a *archiveReader) place(name string) place {
+	dir := path.Dir(name)
+	p := inHeap(name)
+	p.root = dir
+	if len(a.c.roots) == 0 {
+		return p
+	}
+	for root := dir; ; root = path.Dir(root) {
+		if a.c.roots[root] {
+			rel, _ := below(root, name)
+			return a.c.placeIn(root, rel)
+		}
+		if root == "." {
+			break
+		}
+	}
+	if p.role == roleTime { // of the recordings below
 		return p
 	}
 	return place{}
 }
 
-// final returns the place of a file whose place was tentative, now that the
-// recordings are known.
-func (a *archiveReader) final(f *file) place {
-	p := f.place
-	switch {
-	case p.role == roleTime:
-		if a.c.inside(p.root) {
-			return place{}
-		}
-		return p
-	case len(a.c.roots) == 0:
-		if p.role != roleHeap {
-			p = inHeap(f.path)
-			p.root = path.Dir(f.path)
-		}
-		return p
-	case p.role != rolePending:
-		if p.role == roleHeap || !a.c.roots[p.root] {
-			return place{}
-		}
-		return p
-	}
-	for root := path.Dir(f.path); ; root = path.Dir(root) {
-		if a.c.roots[root] {
-			rel, _ := below(root, f.path)
-			return a.c.placeIn(root, rel)
-		}
-		if root == "." {
-			return place{}
-		}
-	}
-}
-
-// settle finds the recordings, now that all folders are known, and leaves out
-// the files that have no place.
+// settle finds the recordings, now that all folders are known, and reads the files
+// that have a place.
 func (a *archiveReader) settle() error {
 	c := a.c
-	if err := c.group.Wait(); err != nil {
-		return err
-	}
-	c.start()
 	for root := range a.shown {
 		outermost := true
 		for above := root; above != "." && outermost; {
@@ -319,49 +321,30 @@ func (a *archiveReader) settle() error {
 			c.roots[root] = true
 		}
 	}
-	for _, root := range insightsRoots(a.byPath) {
+	names := slices.Sorted(maps.Keys(a.held))
+	for _, root := range insightsRoots(names) {
 		if !c.roots[root] && !c.inside(root) {
 			c.roots[root], c.insights[root] = true, true
 		}
 	}
-	if a.dropped > 0 && (len(c.roots) == 0 || len(c.insights) > 0) {
+	if a.dropped && (len(c.roots) == 0 || len(c.insights) > 0) {
 		return a.tooMany()
 	}
-	count := 0
-	var raw []*file // whose documents are not decoded yet
-	all := c.files
-	c.files = nil
-	for _, f := range all {
-		if f.replaced {
+	c.files = slices.DeleteFunc(c.files, func(f *file) bool { return a.files[f.path] != f || !c.roots[f.place.root] })
+	for _, name := range names {
+		f := &file{path: name, place: a.place(name)}
+		if f.place.role == roleNone {
 			continue
 		}
-		if f.tentative {
-			f.place = a.final(f)
-		}
-		switch {
-		case f.place.role == roleNone || !f.tentative && !c.roots[f.place.root]:
-		case f.place.role.holdsObjects() && f.raw != nil:
-			raw = append(raw, f)
-		default:
-			c.files = append(c.files, f)
-		}
-	}
-	bytes, objects := c.sure.bytes.Load(), c.sure.objects.Load()
-	for _, f := range c.files {
-		if f.limit != nil {
-			return f.limit
-		}
-		if f.tentative {
-			bytes, objects = bytes+f.bytes, objects+int64(len(f.objects))
-		}
-		if count++; count > c.o.MaxFiles {
+		if len(c.files) == c.o.MaxFiles {
 			return a.tooMany()
 		}
+		content := a.held[name]
+		delete(a.held, name)
+		if isLimit(content.err) {
+			return content.err
+		}
+		c.add(f, func() ([]byte, error) { return content.data, content.err })
 	}
-	for _, f := range raw {
-		data := f.raw
-		f.raw, f.tentative = nil, false
-		c.add(f, func() ([]byte, error) { return data, nil })
-	}
-	return c.check(bytes, objects)
+	return nil
 }

@@ -30,16 +30,7 @@ type file struct {
 	raw     []byte // of a file that does not hold objects
 	faults  []fault
 	more    int // faults that are not kept
-	// tentative reports that the file may yet turn out to be none that is read; a
-	// limit that it passes counts only if it is.
-	tentative bool
-	limit     *clusterapi.LimitError
-	bytes     int64 // of a tentative file, and of its text
-	replaced  bool  // by a later entry of the archive
 }
-
-// used is what files take of the limits.
-type used struct{ bytes, objects atomic.Int64 }
 
 // collection is what was found in a tree or an archive.
 type collection struct {
@@ -47,11 +38,11 @@ type collection struct {
 	skip map[schema.GroupKind]bool
 
 	parent   context.Context
-	group    *errgroup.Group
+	group    *errgroup.Group // reads files
 	ctx      context.Context // of the group
 	decoders sync.Pool
-	sure     used // by files that are read for certain
-	held     used // by tentative ones
+	bytes    atomic.Int64 // of all files
+	objects  atomic.Int64
 
 	roots map[string]bool // folders that are recordings; none in a heap
 	// insights are those roots that are Insights archives.
@@ -86,14 +77,9 @@ func newCollection(ctx context.Context, o Options) *collection {
 		c.skip[kind] = true
 	}
 	c.decoders.New = func() any { return newDecoder(&c.o) }
-	c.start()
+	c.group, c.ctx = errgroup.WithContext(ctx)
+	c.group.SetLimit(o.Workers)
 	return c
-}
-
-// start makes a new group, which takes files until somebody waits for it.
-func (c *collection) start() {
-	c.group, c.ctx = errgroup.WithContext(c.parent)
-	c.group.SetLimit(c.o.Workers)
 }
 
 // add notes a file and has another goroutine read it. open returns its content,
@@ -106,9 +92,7 @@ func (c *collection) add(f *file, read func() ([]byte, error)) {
 		switch {
 		case c.ctx.Err() != nil:
 			return c.ctx.Err()
-		case errors.As(err, &limit) && f.tentative:
-			f.limit = limit
-		case limit != nil:
+		case errors.As(err, &limit):
 			return limit
 		case err != nil:
 			c.fault(f, fault{err: err, lost: true})
@@ -120,7 +104,7 @@ func (c *collection) add(f *file, read func() ([]byte, error)) {
 func (c *collection) fill(f *file, read func() ([]byte, error)) error {
 	data, err := read()
 	if err != nil {
-		if over := c.count(f, len(data), 0); over != nil { // what cannot be used counts
+		if over := c.count(len(data), 0); over != nil { // what cannot be used counts
 			return over
 		}
 		if c.ctx.Err() == nil && !isLimit(err) {
@@ -129,7 +113,7 @@ func (c *collection) fill(f *file, read func() ([]byte, error)) error {
 		}
 		return err
 	}
-	if err := c.count(f, len(data), 0); err != nil {
+	if err := c.count(len(data), 0); err != nil {
 		return err
 	}
 	if !f.place.role.holdsObjects() {
@@ -152,22 +136,12 @@ func (c *collection) fill(f *file, read func() ([]byte, error)) error {
 	return err
 }
 
-// count adds what a file takes of the limits.
-func (c *collection) count(f *file, bytes, objects int) error {
-	u := &c.sure
-	if f.tentative {
-		u = &c.held
-		f.bytes += int64(bytes)
-	}
-	return c.check(u.bytes.Add(int64(bytes)), u.objects.Add(int64(objects)))
-}
-
-// check compares what was counted with the limits.
-func (c *collection) check(bytes, objects int64) error {
+// count adds to what is limited, and returns the error of a limit that is passed.
+func (c *collection) count(bytes, objects int) error {
 	switch {
-	case bytes > c.o.MaxBytes:
+	case c.bytes.Add(int64(bytes)) > c.o.MaxBytes:
 		return c.tooMuch()
-	case objects > int64(c.o.MaxObjects):
+	case c.objects.Add(int64(objects)) > int64(c.o.MaxObjects):
 		return &clusterapi.LimitError{Limit: "MaxObjects", Max: int64(c.o.MaxObjects), What: "objects"}
 	}
 	return nil
@@ -177,7 +151,7 @@ func (c *collection) check(bytes, objects int64) error {
 func (c *collection) document(f *file, doc document) error {
 	// Aliases can make a text longer than what it was read from.
 	if longer := len(doc.text) - doc.size; longer > 0 {
-		if err := c.count(f, longer, 0); err != nil {
+		if err := c.count(longer, 0); err != nil {
 			return err
 		}
 	}
@@ -190,7 +164,7 @@ func (c *collection) document(f *file, doc document) error {
 			f.skipped++
 			return nil
 		}
-		if err := c.count(f, 0, 1); err != nil {
+		if err := c.count(0, 1); err != nil {
 			return err
 		}
 		if err := checkInsightsName(o, f.place); err != nil {

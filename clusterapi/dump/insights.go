@@ -171,17 +171,18 @@ func mayBeInsights(name string) bool {
 	return false
 }
 
-// insightsRoots returns the folders, among the files, that are Insights archives.
-func insightsRoots(files map[string]*file) []string {
+// insightsRoots returns the folders that are Insights archives, of files in order:
+// outer ones first.
+func insightsRoots(names []string) []string {
 	var roots []string
-	for name := range files {
+	for _, name := range names {
 		root, ok := strings.CutSuffix("/"+name, "/"+insightsVersion)
 		root = path.Join(".", root)
-		if ok && files[path.Join(root, insightsGathers)] != nil {
+		if _, complete := slices.BinarySearch(names, path.Join(root, insightsGathers)); ok && complete {
 			roots = append(roots, root)
 		}
 	}
-	slices.Sort(roots) // outer ones first
+	slices.Sort(roots)
 	return roots
 }
 

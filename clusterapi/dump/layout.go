@@ -28,7 +28,6 @@ const (
 	roleAlerts         // an answer with alerts
 	roleActive         // alerts of the Alertmanager
 	roleGathers        // gathers.json
-	rolePending        // perhaps a file of an Insights archive
 )
 
 // holdsObjects distinguishes what is decoded from what is kept as it is.

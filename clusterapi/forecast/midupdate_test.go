@@ -42,15 +42,12 @@ type original struct{ *updatetest.Cluster }
 // API too.
 func newOriginal(t *testing.T, options simulation.Options, faults map[string]simulation.Fault, calls reconcile.Faults) *original {
 	options.Timing = steady
-	options.NodeFaults = map[string]*simulation.Fault{}
-	for part, f := range faults {
-		if name, ok := strings.CutPrefix(part, "node/"); ok {
-			options.NodeFaults[name] = &f
-		}
-	}
 	o := &original{updatetest.New(t, options, reconcile.VirtualOptions{Faults: calls})}
 	next := payload.Release(o.Images[1].Payload)
 	for part, f := range faults {
+		if name, ok := strings.CutPrefix(part, "node/"); ok {
+			o.SetNodeFault(name, &f)
+		}
 		if name, ok := strings.CutPrefix(part, "operator/"); ok {
 			checktest.OK(t, next.Break(name, f))
 		}

@@ -202,73 +202,8 @@ func judgeLists(schema map[string]any, v any, at *field.Path, errs *field.ErrorL
 	}
 }
 
-// defaults are those that a schema gives to what is below it; nil if absent.
-type defaults struct {
-	values        map[string]any // by field
-	fields        map[string]*defaults
-	others, items *defaults
-}
-
-func readDefaults(schema any) *defaults {
-	m, ok := schema.(map[string]any)
-	if !ok {
-		return nil
-	}
-	d := &defaults{values: make(map[string]any), fields: make(map[string]*defaults), others: readDefaults(m["additionalProperties"]), items: readDefaults(m["items"])}
-	properties, _ := m["properties"].(map[string]any)
-	for name, p := range properties {
-		if below := readDefaults(p); below != nil {
-			d.fields[name] = below
-		}
-		if p, ok := p.(map[string]any); ok && p["default"] != nil {
-			d.values[name] = p["default"]
-		}
-	}
-	if len(d.values)+len(d.fields) == 0 && d.others == nil && d.items == nil {
-		return nil
-	}
-	return d
-}
-
-// give returns v with what it lacks. It shares what lacks nothing.
-func (d *defaults) give(v any) any {
-	if d == nil {
-		return v
-	}
-	switch m := v.(type) {
-	case map[string]any:
-		var missing []string
-		for name := range d.values {
-			if !has(m, name) {
-				missing = append(missing, name)
-			}
-		}
-		if len(missing) > 0 {
-			m = maps.Clone(m)
-			for _, name := range missing {
-				m[name] = d.values[name]
-			}
-		}
-		return rewrite(m, func(name string, e any) (any, bool) {
-			if f, ok := d.fields[name]; ok {
-				return f.give(e), true
-			}
-			if has(d.values, name) {
-				return e, true
-			}
-			return d.others.give(e), true
-		}, nil)
-	case []any:
-		return rewrite(m, nil, d.items.give)
-	}
-	return v
-}
-
 // defaulted returns an object with the defaults of its definition.
 func (k *kind) defaulted(content map[string]any) map[string]any {
-	if k.defaults == nil {
-		return content
-	}
-	out, _ := k.defaults.give(content).(map[string]any)
+	out, _ := k.defaults.Fill(content).(map[string]any)
 	return out
 }

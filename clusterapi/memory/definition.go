@@ -208,7 +208,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
 			}
-			k.types, k.openAPI, k.defaults = types, tree, readDefaults(withoutMetadata(tree))
+			k.types, k.openAPI, k.defaults = types, tree, apiserver.ReadDefaults(withoutMetadata(tree))
 			k.custom, err = newCustomRules(tree)
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))

@@ -184,7 +184,7 @@ func (d *decoding) members(t *goType, m map[string]any, old any) (any, error) {
 		return m, nil
 	}
 	var failed error
-	out := rewrite(m, func(name string, e any) (any, bool) {
+	out := objects.Rewrite(m, func(name string, e any) (any, bool) {
 		of, empty := t.elem, false
 		if t.shape == object {
 			f, ok := t.fields[name]
@@ -208,7 +208,7 @@ func (d *decoding) elements(t *goType, l []any, old any) (any, error) {
 	before, _ := old.([]any)
 	var failed error
 	i := -1
-	out := rewrite(l, nil, func(e any) any {
+	out := objects.Rewrite(l, nil, func(e any) any {
 		i++
 		var was any
 		if i < len(before) {

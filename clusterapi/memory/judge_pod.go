@@ -269,7 +269,7 @@ func updatedPod(old, n node) {
 }
 
 func withoutImages(v any) any {
-	return rewrite(v, nil, func(e any) any {
-		return rewrite(e, func(name string, v any) (any, bool) { return v, name != "image" }, nil)
+	return objects.Rewrite(v, nil, func(e any) any {
+		return objects.Rewrite(e, func(name string, v any) (any, bool) { return v, name != "image" }, nil)
 	})
 }

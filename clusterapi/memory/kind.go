@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
@@ -41,7 +42,7 @@ type kind struct {
 	goType   *goType
 	rules    rules
 	custom   *customRules
-	defaults *defaults
+	defaults *apiserver.Defaults
 
 	// main and sub manage the fields of the object and of its status.
 	main, sub *managedfields.FieldManager

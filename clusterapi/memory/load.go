@@ -2,6 +2,8 @@ package memory
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,40 +24,45 @@ import (
 // why an object was not stored (a kind that is not served, no name, a name that is
 // taken).
 func (c *Cluster) Load(objs ...*unstructured.Unstructured) error {
+	var definitions, others []loading
 	var errs []error
-	each := func(definitions bool, do func(*unstructured.Unstructured) error) {
-		for i, obj := range objs {
-			switch {
-			case obj == nil:
-				if !definitions {
-					errs = append(errs, fmt.Errorf("object %d: is nil", i))
-				}
-			case obj.IsList():
-				list, err := obj.ToList()
-				if err != nil {
-					if !definitions {
-						errs = append(errs, fmt.Errorf("object %d: %w", i, err))
-					}
-					continue
-				}
-				for j := range list.Items {
-					if isDefinition(&list.Items[j]) != definitions {
-						continue
-					}
-					if err := do(&list.Items[j]); err != nil {
-						errs = append(errs, fmt.Errorf("object %d, item %d: %w", i, j, err))
-					}
-				}
-			case isDefinition(obj) == definitions:
-				if err := do(obj); err != nil {
-					errs = append(errs, fmt.Errorf("object %d: %w", i, err))
-				}
-			}
+	add := func(where string, obj *unstructured.Unstructured) {
+		if isDefinition(obj) {
+			definitions = append(definitions, loading{where, obj})
+		} else {
+			others = append(others, loading{where, obj})
 		}
 	}
-	each(true, c.load) // or the kinds of the others would not be known
-	each(false, c.load)
+	for i, obj := range objs {
+		where := "object " + strconv.Itoa(i)
+		switch {
+		case obj == nil:
+			errs = append(errs, fmt.Errorf("%s: is nil", where))
+		case obj.IsList():
+			list, err := obj.ToList()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", where, err))
+				continue
+			}
+			for j := range list.Items {
+				add(where+", item "+strconv.Itoa(j), &list.Items[j])
+			}
+		default:
+			add(where, obj)
+		}
+	}
+	for _, l := range slices.Concat(definitions, others) { // or the kinds of the others would not be known
+		if err := c.load(l.obj); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", l.where, err))
+		}
+	}
 	return bounded.Errors(errs...)
+}
+
+// loading is an object to store, and its place among the arguments of Load.
+type loading struct {
+	where string
+	obj   *unstructured.Unstructured
 }
 
 func isDefinition(obj *unstructured.Unstructured) bool {

@@ -70,8 +70,8 @@ type Options struct {
 	// Validate is called before a new state of an object is stored, with old
 	// nil for a new object; an error refuses the write and is returned as it
 	// is. It must not change or keep its arguments, and may be called several
-	// times for one write. Nil enforces the rules of ClusterVersion that its
-	// definition states over several fields, and those of spec.desiredUpdate.
+	// times for one write. Nil enforces the rules that the definition of ClusterVersion
+	// states over several fields, or those of the newest one if it is not stored.
 	Validate func(old, new *unstructured.Unstructured) error
 
 	// Intercept is called around each verb, when not nil. do carries the verb
@@ -146,7 +146,7 @@ func New(o Options) *Cluster {
 		c.fork = newFork(o.Base)
 	}
 	if c.o.Validate == nil {
-		c.o.Validate = validateClusterVersion
+		c.o.Validate = c.validateClusterVersion
 	}
 	return c
 }

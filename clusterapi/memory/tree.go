@@ -3,9 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -35,7 +33,7 @@ func copyTree(v, stored any, path string) (any, error) {
 				out[k] = e
 				continue
 			}
-			if same(e, old[k]) {
+			if objects.Same(e, old[k]) {
 				out[k] = e
 				continue
 			}
@@ -51,7 +49,7 @@ func copyTree(v, stored any, path string) (any, error) {
 			return nil, nil
 		}
 		old, _ := stored.([]any)
-		if same(v, stored) && len(v) > 0 {
+		if objects.Same(v, stored) && len(v) > 0 {
 			return v, nil
 		}
 		out := make([]any, len(v))
@@ -112,7 +110,7 @@ func copyTree(v, stored any, path string) (any, error) {
 
 // dropNulls returns the tree without nulls in maps; it shares what had none.
 func dropNulls(v any) any {
-	return rewrite(v, func(_ string, e any) (any, bool) { return dropNulls(e), e != nil }, dropNulls)
+	return objects.Rewrite(v, func(_ string, e any) (any, bool) { return dropNulls(e), e != nil }, dropNulls)
 }
 
 // dropForbiddenNulls returns the tree without the nulls in fields that the
@@ -122,7 +120,7 @@ func dropForbiddenNulls(schema map[string]any, v any) any {
 	properties, _ := schema["properties"].(map[string]any)
 	others, _ := schema["additionalProperties"].(map[string]any)
 	items, _ := schema["items"].(map[string]any)
-	return rewrite(v, func(k string, e any) (any, bool) {
+	return objects.Rewrite(v, func(k string, e any) (any, bool) {
 		field, ok := properties[k].(map[string]any)
 		if !ok {
 			field = others
@@ -149,7 +147,7 @@ func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
 	if _, isMap := v.(map[string]any); !ok || isMap && atom.Map == nil || !isMap && atom.List == nil {
 		return v
 	}
-	return rewrite(v, func(k string, e any) (any, bool) {
+	return objects.Rewrite(v, func(k string, e any) (any, bool) {
 		if f, ok := atom.Map.FindField(k); ok {
 			return pruneValue(s, f.Type, e), true
 		}
@@ -158,60 +156,4 @@ func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
 		}
 		return pruneValue(s, atom.Map.ElementType, e), true
 	}, func(e any) any { return pruneValue(s, atom.List.ElementType, e) })
-}
-
-// rewrite returns v with new fields, if it is a map, or new elements, if it is a list.
-// field returns a field's new value and whether it stays. What does not
-// change is shared: nothing is copied if nothing changes.
-func rewrite(v any, field func(key string, value any) (any, bool), element func(any) any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		var out map[string]any
-		for k, e := range v {
-			changed, stays := field(k, e)
-			if stays && same(changed, e) {
-				continue
-			}
-			if out == nil {
-				out = maps.Clone(v)
-			}
-			if stays {
-				out[k] = changed
-			} else {
-				delete(out, k)
-			}
-		}
-		if out != nil {
-			return out
-		}
-	case []any:
-		var out []any
-		for i, e := range v {
-			changed := element(e)
-			if same(changed, e) {
-				continue
-			}
-			if out == nil {
-				out = slices.Clone(v)
-			}
-			out[i] = changed
-		}
-		if out != nil {
-			return out
-		}
-	}
-	return v
-}
-
-// same reports whether a copy-on-write function returned its argument.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && objects.SameMap(a, b)
-	case []any:
-		b, ok := b.([]any)
-		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-	}
-	return a == b
 }

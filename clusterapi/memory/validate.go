@@ -2,21 +2,24 @@ package memory
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"unicode/utf8"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/objects"
 )
 
 // validateClusterVersion is the default of [Options].Validate. It takes all other
 // objects, and what an update leaves as it was.
-func validateClusterVersion(old, new *unstructured.Unstructured) error {
+func (c *Cluster) validateClusterVersion(old, new *unstructured.Unstructured) error {
 	gvk := new.GroupVersionKind()
 	if gvk.Group != configv1.GroupName || gvk.Kind != "ClusterVersion" {
 		return nil
@@ -26,15 +29,11 @@ func validateClusterVersion(old, new *unstructured.Unstructured) error {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	var errs field.ErrorList
-	spec := field.NewPath("spec")
 	if u := cv.Spec.DesiredUpdate; u != nil && changed(old, new, "spec", "desiredUpdate") {
-		errs = append(errs, validateUpdate(spec.Child("desiredUpdate"), u)...)
-	}
-	if changed(old, new, "spec", "overrides") {
-		errs = append(errs, validateOverrides(spec.Child("overrides"), cv.Spec.Overrides)...)
+		errs = append(errs, validateUpdate(field.NewPath("spec", "desiredUpdate"), u)...)
 	}
 	if changed(old, new, "spec", "capabilities") || changed(old, new, "status", "capabilities") {
-		errs = append(errs, validateCapabilities(cv)...)
+		errs = append(errs, validateCapabilities(cv, c.requirements(gvk))...)
 	}
 	if len(errs) == 0 {
 		return nil
@@ -60,44 +59,6 @@ func validateUpdate(path *field.Path, u *configv1.Update) field.ErrorList {
 	if u.Architecture != "" && u.Version == "" {
 		errs = append(errs, field.Invalid(path, "object", "Version must be set if Architecture is set"))
 	}
-	if u.Architecture != "" && u.Architecture != configv1.ClusterVersionArchitectureMulti {
-		errs = append(errs, field.NotSupported(path.Child("architecture"), u.Architecture, []configv1.ClusterVersionArchitecture{configv1.ClusterVersionArchitectureMulti, ""}))
-	}
-	if u.Mode != "" && u.Mode != configv1.UpdateModePreflight {
-		errs = append(errs, field.NotSupported(path.Child("mode"), u.Mode, []configv1.UpdateMode{configv1.UpdateModePreflight}))
-	}
-	risks := path.Child("acceptRisks")
-	if len(u.AcceptRisks) > 1000 {
-		errs = append(errs, field.TooMany(risks, len(u.AcceptRisks), 1000))
-	}
-	if u.AcceptRisks != nil && len(u.AcceptRisks) == 0 {
-		errs = append(errs, field.Invalid(risks, 0, "should have at least 1 items"))
-	}
-	seen := make(map[string]bool)
-	for i, r := range u.AcceptRisks {
-		switch {
-		case r.Name == "":
-			errs = append(errs, field.Required(risks.Index(i).Child("name"), ""))
-		case utf8.RuneCountInString(r.Name) > 256:
-			errs = append(errs, field.TooLong(risks.Index(i).Child("name"), r.Name, 256))
-		case seen[r.Name]:
-			errs = append(errs, field.Duplicate(risks.Index(i), r.Name))
-		}
-		seen[r.Name] = true
-	}
-	return errs
-}
-
-func validateOverrides(path *field.Path, overrides []configv1.ComponentOverride) field.ErrorList {
-	var errs field.ErrorList
-	seen := make(map[configv1.ComponentOverride]bool)
-	for i, o := range overrides {
-		o.Unmanaged = false
-		if seen[o] {
-			errs = append(errs, field.Duplicate(path.Index(i), fmt.Sprintf("%s/%s %s/%s", o.Group, o.Kind, o.Namespace, o.Name)))
-		}
-		seen[o] = true
-	}
 	return errs
 }
 
@@ -108,15 +69,41 @@ type requirement struct {
 	alone bool
 }
 
-// requirements are stated in the definition of ClusterVersion. The second
-// stands behind a gate there, but without the gate a cluster does not take
-// the capability ClusterAPI at all.
-var requirements = []requirement{
+// newestRequirements are those that the definition of ClusterVersion states today.
+var newestRequirements = []requirement{
 	{of: "marketplace", needs: "OperatorLifecycleManager", alone: true},
 	{of: "ClusterAPI", needs: "CompatibilityRequirements"},
 }
 
-func validateCapabilities(cv *configv1.ClusterVersion) field.ErrorList {
+var requirementMessage = regexp.MustCompile("^the `([^`]+)` capability requires the `([^`]+)` capability,")
+
+// requirements returns those that the stored definition states, which differ from
+// release to release, or newestRequirements if none is stored.
+func (c *Cluster) requirements(gvk schema.GroupVersionKind) []requirement {
+	c.mu.RLock()
+	d := c.crds[gvk.GroupKind()]
+	c.mu.RUnlock()
+	if d == nil {
+		return newestRequirements
+	}
+	var out []requirement
+	rules, _ := apiserver.Of(d.obj.Object, gvk.Version)["x-kubernetes-validations"].([]any)
+	for _, r := range rules {
+		stated, _ := r.(map[string]any)
+		message, _ := stated["message"].(string)
+		rule, _ := stated["rule"].(string)
+		if m := requirementMessage.FindStringSubmatch(message); m != nil {
+			out = append(out, requirement{
+				of:    configv1.ClusterVersionCapability(m[1]),
+				needs: configv1.ClusterVersionCapability(m[2]),
+				alone: strings.Contains(rule, "baselineCapabilitySet == 'None'"),
+			})
+		}
+	}
+	return out
+}
+
+func validateCapabilities(cv *configv1.ClusterVersion, requirements []requirement) field.ErrorList {
 	c := cv.Spec.Capabilities
 	if c == nil {
 		return nil

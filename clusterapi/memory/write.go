@@ -243,7 +243,7 @@ func (k *kind) apart(in *unstructured.Unstructured, live *entry) (rest, stored m
 	for name, v := range in.Object {
 		switch v.(type) {
 		case map[string]any, []any:
-			if name != "metadata" && same(v, live.obj.Object[name]) {
+			if name != "metadata" && objects.Same(v, live.obj.Object[name]) {
 				if stored == nil {
 					rest, stored = maps.Clone(rest), make(map[string]any)
 				}
@@ -253,7 +253,7 @@ func (k *kind) apart(in *unstructured.Unstructured, live *entry) (rest, stored m
 		}
 	}
 	m, old := metadata(in), metadata(live.obj)
-	if given, ok := m["managedFields"].([]any); ok && len(given) > 0 && same(given, old["managedFields"]) {
+	if given, ok := m["managedFields"].([]any); ok && len(given) > 0 && objects.Same(given, old["managedFields"]) {
 		managed = given
 		rest = withMetadata(&unstructured.Unstructured{Object: rest}, func(m map[string]any) { delete(m, "managedFields") }).Object
 	}

@@ -34,11 +34,9 @@ type Faults struct {
 	// object, if it comes within that time.
 	Late, Double, Merge float64
 	// Crash is the part of the calls at which the process crashes. From then on
-	// each of its calls fails; what it had started is dropped; after Restart it is
+	// each of its calls fails; what it had started is dropped; a second later it is
 	// made again.
 	Crash float64
-	// Restart is zero for a second.
-	Restart time.Duration
 	// Outage and ClockBack are probabilities for each 10 minutes of virtual
 	// time: that the API is away for up to 3 minutes, and that the clock of a
 	// process is set back, or right again, by up to 10 minutes.
@@ -52,11 +50,6 @@ type Faults struct {
 	// Only, if not nil, are the names of the faults that take place: those of
 	// an earlier run of the same seed, or some of them.
 	Only map[string]bool
-}
-
-func (f Faults) withDefaults() Faults {
-	f.Restart, f.Until = cmp.Or(f.Restart, time.Second), cmp.Or(f.Until, time.Hour)
-	return f
 }
 
 // any reports whether any fault may take place.
@@ -103,7 +96,8 @@ func newFaults(f Faults, seed uint64, start time.Time) *faults {
 	if !f.any() {
 		return nil
 	}
-	return &faults{Faults: f.withDefaults(), seed: seed, start: start, count: make(map[call]uint64), begun: make(map[string]bool)}
+	f.Until = cmp.Or(f.Until, time.Hour)
+	return &faults{Faults: f, seed: seed, start: start, count: make(map[call]uint64), begun: make(map[string]bool)}
 }
 
 // strikes reports whether faults strike a process now.

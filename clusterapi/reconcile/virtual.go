@@ -147,7 +147,7 @@ func (v *Virtual) Add(p Process) {
 	v.at(v.Now(), vp.begin)
 }
 
-// Crash ends a process as it is and makes it again after [Faults].Restart. A
+// Crash ends a process as it is and makes it again a second later. A
 // name that no process has does nothing, nor one whose process is down.
 func (v *Virtual) Crash(process string) {
 	for _, p := range v.processes {

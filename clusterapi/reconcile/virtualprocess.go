@@ -57,6 +57,9 @@ func (p *vprocess) begin() {
 	h.core.start()
 }
 
+// restart is how long after a crash a process is made again.
+const restart = time.Second
+
 // crash ends the process's life and starts the next one later.
 func (p *vprocess) crash() {
 	if !p.lives() {
@@ -64,10 +67,6 @@ func (p *vprocess) crash() {
 	}
 	p.drop()
 	p.v.observe(eventAbout(EventCrashed, Attempt{Process: p.Name}, nil))
-	restart := time.Second
-	if p.v.faults != nil {
-		restart = p.v.faults.Restart
-	}
 	p.v.at(p.v.Now().Add(restart), p.begin)
 }
 

@@ -67,9 +67,6 @@ func New(o Options) (*Cluster, error) {
 		timing:  o.Timing.withDefaults(),
 		draw:    o.Draw,
 	}
-	for name, f := range o.NodeFaults {
-		c.faults.set("node/"+name, f)
-	}
 	for _, w := range o.Workloads {
 		if w.Fault != nil {
 			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)

@@ -165,12 +165,10 @@ func TestNodeFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.fault.Kind), func(t *testing.T) {
-			c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
-				NodeFaults: map[string]*simulation.Fault{"worker-0": &tt.fault}})
+			c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
 			drainer(t, c)
-			if tt.fault.Kind == simulation.FaultNodeDegraded {
-				// This one strikes at rest, too; let it strike in mid-update only.
-				c.SetNodeFault("worker-0", nil)
+			if tt.fault.Kind != simulation.FaultNodeDegraded { // which strikes at rest, too
+				c.SetNodeFault("worker-0", &tt.fault)
 			}
 			old, next := updateTo(t, c, "worker", "worker-0")
 			if tt.fault.Kind == simulation.FaultNodeDegraded {
@@ -197,8 +195,8 @@ func TestNodeFaults(t *testing.T) {
 }
 
 func TestNodeFaultEndsByItself(t *testing.T) {
-	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
-		NodeFaults: map[string]*simulation.Fault{"worker-0": {Kind: simulation.FaultNodeStaysNotReady, For: 30 * time.Minute}}})
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+	c.SetNodeFault("worker-0", &simulation.Fault{Kind: simulation.FaultNodeStaysNotReady, For: 30 * time.Minute})
 	drainer(t, c)
 	old, next := updateTo(t, c, "worker", "worker-0")
 	c.pass(20 * time.Minute)

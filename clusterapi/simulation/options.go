@@ -56,16 +56,13 @@ type Options struct {
 	// means as Timing says, and so does nil.
 	Draw func(Work) time.Duration
 
-	// NodeFaults are faults of nodes by name.
-	NodeFaults map[string]*Fault
-
 	// Memory are options of the backend. Its Clock is set to the simulation's
 	// where nil, and GracefulPods is always on. Its Intercept can make calls of
 	// the API fail; see [FromSimulation].
 	//
 	// With a Base the cluster is a fork of that, for instance of a recording. Nothing
-	// is added then: of the fields above only Clock, Release, Expected, Timing,
-	// Draw and NodeFaults are used. See [Cluster.Assumed].
+	// is added then: of the fields above only Clock, Release, Expected, Timing and
+	// Draw are used. See [Cluster.Assumed].
 	Memory memory.Options
 
 	// Logger hears of behaviours that fail while Run drives them; nil means

@@ -5,12 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -57,6 +59,9 @@ func (o *options) read(ctx context.Context, problems io.Writer) ([]forecast.Clus
 	}
 	clusters, err := o.clusters(ctx, problems)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.match(ctx, clusters); err != nil {
 		return nil, err
 	}
 	return clusters, o.networks(ctx, clusters, problems)
@@ -174,6 +179,45 @@ func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.
 		clusters = append(clusters, forecast.Cluster{Name: place, Reader: recorded})
 	}
 	return clusters, nil
+}
+
+// match returns a usage error for a release or a pool that none of the clusters has, and
+// for a plan that ends before the update does.
+func (o *options) match(ctx context.Context, clusters []forecast.Cluster) error {
+	end := o.forecast.Preflight.PlanTarget
+	if to, err := semver.StrictNewVersion(o.forecast.To); err == nil && end != nil && end.LessThan(to) {
+		return program.Usagef("-plan-to %s: it is lower than %s, the version to update to", end, to)
+	}
+	versions, pools := map[string]bool{}, map[string]bool{}
+	for _, c := range clusters {
+		cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, c.Reader, clusterapi.Key("", "version"))
+		if err != nil {
+			return nil // the forecast reports it
+		}
+		versions[cv.Status.Desired.Version] = true
+		for _, h := range cv.Status.History {
+			versions[h.Version] = true
+		}
+		known, _ := clusterapi.List[mcfgv1.MachineConfigPool](ctx, c.Reader, clusterapi.ListOptions{})
+		for _, pool := range known {
+			pools[pool.Name] = true
+		}
+	}
+	list := func(names map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(names)), ", ") }
+	if o.running != "" && !versions[o.forecast.Releases[0].Version()] {
+		return program.Usagef("-running %s: no cluster runs %s, but %s", o.running, o.forecast.Releases[0].Version(), list(versions))
+	}
+	for option, given := range map[string][]string{
+		"-nodes":           slices.Sorted(maps.Keys(o.nodes.Nodes)),
+		"-max-unavailable": slices.Sorted(maps.Keys(o.nodes.Limits)),
+	} {
+		for _, name := range given {
+			if len(pools) > 0 && !pools[name] {
+				return program.Usagef("%s %s: the pools are %s", option, name, list(pools))
+			}
+		}
+	}
+	return nil
 }
 
 // networks loads the update graphs: the channels that are named, else those of the

@@ -47,6 +47,15 @@ func TestRecorded(t *testing.T) {
 	programtest.Test(t, command, []programtest.Case{{
 		Args: "-dump " + dir + " -to 4.18.15 -payload " + filepath.Join(data, "payload-4.17.30"), Code: 2,
 		Stderr: "forecast: -to 4.18.15: the release of -payload is 4.17.30",
+	}, {
+		Args: "-dump " + dir + " -to 4.15.0 -running " + filepath.Join(data, "payload-4.17.30"), Code: 2,
+		Stderr: "no cluster runs 4.17.30, but 4.14.0-rc.3, 4.14.1",
+	}, {
+		Args: "-dump " + dir + " -to 4.15.0 -rehearse 1 -nodes infra=3", Code: 2, Stderr: "-nodes infra: the pools are master, worker",
+	}, {
+		Args: "-dump " + dir + " -to 4.15.0 -plan control-plane-only -plan-to 4.14.9", Code: 2, Stderr: "-plan-to 4.14.9: it is lower than 4.15.0",
+	}, {
+		Args: "-rehearse 1 -max-unavailable infra=3", Code: 2, Stderr: "-max-unavailable infra: the pools are master, worker",
 	}})
 	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
 	for _, check := range []string{

@@ -86,7 +86,7 @@ func TestAllocated(t *testing.T) {
 	}
 }
 
-func TestFillSchema(t *testing.T) {
+func TestDefaultsFill(t *testing.T) {
 	for _, tt := range []struct{ name, schema, in, want string }{
 		{"absent field", `{properties: {a: {default: 1}, b: {type: string}}}`, `{}`, `{a: 1}`},
 		{"field that is set", `{properties: {a: {default: 1}}}`, `{a: 2}`, `{a: 2}`},
@@ -100,13 +100,13 @@ func TestFillSchema(t *testing.T) {
 		{"other keys", `{properties: {m: {properties: {a: {}}, additionalProperties: {properties: {b: {default: 1}}}}}}`, `{m: {a: {}, c: {}}}`, `{m: {a: {}, c: {b: 1}}}`},
 		{"any other keys", `{additionalProperties: true}`, `{a: {}}`, `{a: {}}`},
 		{"a value of another type", `{properties: {a: {properties: {b: {default: 1}}}}}`, `{a: [x]}`, `{a: [x]}`},
-		{"default null", `{properties: {a: {default: null, nullable: true}}}`, `{}`, `{a: null}`},
+		{"default null", `{properties: {a: {default: null, nullable: true}}}`, `{}`, `{}`},
 	} {
 		s := parse(t, `{apiVersion: v1, kind: S, s: `+tt.schema+`}`).Object["s"].(map[string]any)
 		v := func(text string) any { return parse(t, `{apiVersion: v1, kind: S, v: `+text+`}`).Object["v"] }
 		in := v(tt.in)
-		checktest.SameIn(t, tt.name, v(tt.want), apiserver.FillSchema(in, s))
+		checktest.SameIn(t, tt.name, v(tt.want), apiserver.ReadDefaults(s).Fill(in))
 		checktest.SameIn(t, fmt.Sprintf("%s: the value itself has changed", tt.name), v(tt.in), in)
 	}
-	checktest.Same(t, any(map[string]any{"a": nil}), apiserver.FillSchema(map[string]any{"a": nil}, nil))
+	checktest.Same(t, any(map[string]any{"a": nil}), apiserver.ReadDefaults(nil).Fill(map[string]any{"a": nil}))
 }

@@ -2,7 +2,9 @@ package objects
 
 import (
 	"hash/maphash"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // Equal compares JSON trees; a number is equal to itself in either of the
@@ -86,4 +88,61 @@ func Hash(v any, skip func(field string) bool) uint64 {
 		}
 	}
 	return maphash.Comparable(seed, v)
+}
+
+// Rewrite returns v with new fields, if it is a map, or new elements, if it is a list.
+// field returns a field's new value and whether it stays. What does not
+// change is shared: nothing is copied if nothing changes.
+func Rewrite(v any, field func(key string, value any) (any, bool), element func(any) any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		var out map[string]any
+		for k, e := range v {
+			changed, stays := field(k, e)
+			if stays && Same(changed, e) {
+				continue
+			}
+			if out == nil {
+				out = maps.Clone(v)
+			}
+			if stays {
+				out[k] = changed
+			} else {
+				delete(out, k)
+			}
+		}
+		if out != nil {
+			return out
+		}
+	case []any:
+		var out []any
+		for i, e := range v {
+			changed := element(e)
+			if Same(changed, e) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = changed
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return v
+}
+
+// Same reports whether two values are one: a map or list that is the same, or equal
+// scalars.
+func Same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && SameMap(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	}
+	return a == b
 }

@@ -153,9 +153,12 @@ func newWorld(o worldOptions) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	var err error
 	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Release: machineConfig(cmp.Or(o.version, version0)), Pools: o.pools,
-		Workloads: o.workloads, NodeFaults: o.faults, Timing: o.timing, Memory: memory.Options{CheckShared: o.check}})
+		Workloads: o.workloads, Timing: o.timing, Memory: memory.Options{CheckShared: o.check}})
 	if err != nil {
 		panic(err)
+	}
+	for name, f := range o.faults {
+		w.cluster.SetNodeFault(name, f)
 	}
 	nodes, err := rollout.New(rollout.Options{Mode: rollout.Drive})
 	if err != nil {

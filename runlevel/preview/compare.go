@@ -53,7 +53,7 @@ func (r *run) fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		return nil
 	}
 	if s := r.schemas[obj.GroupVersionKind()]; s != nil {
-		return &unstructured.Unstructured{Object: apiserver.FillSchema(obj.Object, s).(map[string]any)}
+		return &unstructured.Unstructured{Object: apiserver.ReadDefaults(s).Fill(obj.Object).(map[string]any)}
 	}
 	return apiserver.Fill(obj)
 }
