@@ -229,7 +229,6 @@ func TestConfigMapStore(t *testing.T) {
 	}
 }
 
-// What is written for a disconnected cluster is found there.
 // A field below zero is refused by name.
 func TestConfigMapStoreRefusesNegative(t *testing.T) {
 	for _, s := range []*cluster.ConfigMapStore{{Timeout: -1}, {MaxConfigMaps: -1}, {MaxSignatures: -1}} {
@@ -239,6 +238,7 @@ func TestConfigMapStoreRefusesNegative(t *testing.T) {
 	}
 }
 
+// What is written for a disconnected cluster is found there.
 func TestConfigMapRoundTrip(t *testing.T) {
 	cm := must(cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")}))
 	u := must(clusterapi.ToUnstructured(cm))

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,8 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"slices"
 	"strings"
-
-	"github.com/clusterupdate/clusterupdate/signature/internal/mapkeys"
 )
 
 // mirrorStore reads signatures from the files that mirror tools leave with the images:
@@ -100,7 +100,7 @@ func (s *mirrorStore) signatures(key string) iter.Seq2[mirrored, error] {
 			if err != nil && !yield(mirrored{place: place}, err) {
 				return
 			}
-			for _, k := range mapkeys.Numbered(data, key) {
+			for _, k := range MapKeys(data, key) {
 				if !yield(mirrored{place + " key " + k, data[k]}, nil) {
 					return
 				}
@@ -160,4 +160,23 @@ func (s *mirrorStore) configMap(name string) (map[string][]byte, error) {
 		return nil, errors.New("no ConfigMap")
 	}
 	return cm.BinaryData, nil
+}
+
+// MapKeys returns the keys <prefix>-<decimal number> of a ConfigMap's data, in the order of
+// their numbers, which may have zeros in front; nil for none. For the signatures of a
+// digest, the prefix is its [DigestKey] with a hyphen.
+func MapKeys[T any](data map[string]T, prefix string) []string {
+	number := func(key string) string { return strings.TrimLeft(key[len(prefix)+1:], "0") }
+	var keys []string
+	for key := range data {
+		digits, ok := strings.CutPrefix(key, prefix+"-")
+		if ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		x, y := number(a), number(b)
+		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
+	})
+	return keys
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/signature"
-	"github.com/clusterupdate/clusterupdate/signature/internal/mapkeys"
 )
 
 const (
@@ -85,7 +84,7 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 			cm := &maps[i]
 			data, _, _ := unstructured.NestedFieldNoCopy(cm.Object, "binaryData")
 			entries, _ := data.(map[string]any)
-			for _, key := range mapkeys.Numbered(entries, prefix) {
+			for _, key := range signature.MapKeys(entries, prefix) {
 				c := signature.Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
 				if n == limit {
 					c.Number = 0
