@@ -24,6 +24,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
+// applying is an Options.Wrap that puts another Applier in the place of the cluster's.
+func applying(a runlevel.Applier) func(runlevel.Applier) runlevel.Applier {
+	return func(runlevel.Applier) runlevel.Applier { return a }
+}
+
 // payloadTasks are a ConfigMap of each name, one after another, and last a
 // ClusterOperator.
 func payloadTasks(t testing.TB, names ...string) []*manifest.Task {
@@ -102,7 +107,7 @@ func TestPayloadProgress(t *testing.T) {
 				}
 				_, _ = runlevel.Run(ctx, payloadTasks(t, "a", "b", "c"), runlevel.Options{
 					Filter: tt.filter, Workers: 1, Backoff: &runlevel.Backoff{Base: 1, Steps: 3},
-					Applier: runlevel.ApplierFunc(func(_ context.Context, task *manifest.Task, s runlevel.State) error {
+					Wrap: applying(func(_ context.Context, task *manifest.Task, s runlevel.State) error {
 						name := task.Manifest.Identity().Name
 						if s == runlevel.Precreating {
 							name = "Precreating " + name
@@ -179,7 +184,7 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 	var p clusterversion.PayloadProgress
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := runlevel.Run(ctx, payloadTasks(t, "a"), runlevel.Options{
-		Applier: runlevel.ApplierFunc(func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
+		Wrap: applying(func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
 			cancel()
 			return fmt.Errorf("asking: %w", ctx.Err())
 		}),

@@ -39,7 +39,7 @@ func BenchmarkRun(b *testing.B) {
 			tasks := manifest.NewTasks(oneEach(b, n))
 			b.ReportAllocs()
 			for b.Loop() {
-				res, err := Run(b.Context(), tasks, Options{Applier: ApplierFunc(noop)})
+				res, err := Run(b.Context(), tasks, Options{Wrap: by(noop)})
 				if err != nil || res.Done != n {
 					b.Fatal(res, err)
 				}
@@ -57,7 +57,7 @@ func BenchmarkRunObserved(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				events := 0
-				_, err := Run(b.Context(), tasks, Options{Applier: ApplierFunc(noop), Observe: func(clusterapi.Event) { events++ }})
+				_, err := Run(b.Context(), tasks, Options{Wrap: by(noop), Observe: func(clusterapi.Event) { events++ }})
 				if err != nil || events < 4*n {
 					b.Fatal(events, err)
 				}

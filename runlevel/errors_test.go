@@ -44,7 +44,7 @@ func TestErrorClasses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return c.err }}
-			_, err := Run(t.Context(), configMaps(t, "n"), Options{Applier: r, Backoff: &Backoff{Steps: 1}})
+			_, err := Run(t.Context(), configMaps(t, "n"), Options{Wrap: r.wrap, Backoff: &Backoff{Steps: 1}})
 			te, ok := errors.AsType[*TaskError](err)
 			if !ok {
 				t.Fatalf("error %v", err)

@@ -61,7 +61,9 @@ func ExampleRun_failure() {
 		return nil
 	}
 	tasks := exampleTasks("0000_10_a_1.yaml", "0000_10_b_1.yaml", "0000_10_c_1.yaml", "0000_20_d_1.yaml")
-	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(apply), Workers: 1})
+	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{
+		Workers: 1, Wrap: func(runlevel.Applier) runlevel.Applier { return apply },
+	})
 	var te *runlevel.TaskError
 	fmt.Println(errors.As(err, &te), te.Reason, te.Task)
 	fmt.Println(res.Failure)

@@ -155,7 +155,9 @@ func (f *fakeAPI) get(kind, name string) *unstructured.Unstructured {
 }
 
 // changed lets after change what was stored.
-func (f *fakeAPI) changed(verb string, stored *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+func (f *fakeAPI) changed(
+	verb string, stored *unstructured.Unstructured, err error,
+) (*unstructured.Unstructured, error) {
 	if err == nil && f.after != nil {
 		f.after(verb, stored)
 		f.load(stored)
@@ -163,12 +165,16 @@ func (f *fakeAPI) changed(verb string, stored *unstructured.Unstructured, err er
 	return stored, err
 }
 
-func (f *fakeAPI) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+func (f *fakeAPI) Create(
+	ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions,
+) (*unstructured.Unstructured, error) {
 	stored, err := f.Cluster.Create(ctx, obj, o)
 	return f.changed("Create", stored, err)
 }
 
-func (f *fakeAPI) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+func (f *fakeAPI) Apply(
+	ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions,
+) (*unstructured.Unstructured, error) {
 	stored, err := f.Cluster.Apply(ctx, obj, o)
 	return f.changed("Apply", stored, err)
 }

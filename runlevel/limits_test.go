@@ -101,7 +101,7 @@ func TestLimits(t *testing.T) {
 				t.Fatal("no error")
 			}
 			atMost(t, "error", err.Error(), 5<<10, "more bytes")
-			_, err = Run(t.Context(), parallel[:1], Options{Applier: ApplierFunc(func(context.Context, *manifest.Task, State) error { panic(long) })})
+			_, err = Run(t.Context(), parallel[:1], Options{Wrap: by(func(context.Context, *manifest.Task, State) error { panic(long) })})
 			atMost(t, "panic", err.Error(), 5<<10, "more bytes")
 			return 0
 		}},
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 				now.Add(-1)
 				return nil
 			}
-			checktest.Get(Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}))(t)
+			checktest.Get(Run(t.Context(), parallel, Options{Wrap: by(apply)}))(t)
 			return most.Load()
 		}},
 	})

@@ -271,7 +271,7 @@ func (n *node) precreate(ctx context.Context) error {
 // apply calls the applier. A panic of it is an error of the task, which
 // another attempt would only repeat. A runtime.Goexit ends the node.
 func (p *Pass) apply(ctx context.Context, t *manifest.Task, state State) error {
-	return p.supplied(t, func() error { return p.applier.Apply(ctx, t, state) })
+	return p.supplied(t, func() error { return p.applier(ctx, t, state) })
 }
 
 // supplied calls code of the caller's.

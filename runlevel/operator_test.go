@@ -321,7 +321,7 @@ func TestPrecreationInEveryPass(t *testing.T) {
 					}
 					return nil
 				}}
-				checktest.Get(Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt, Workers: 1}))(t)
+				checktest.Get(Run(t.Context(), tasks, Options{Wrap: r.wrap, State: state, Attempt: attempt, Workers: 1}))(t)
 				checktest.Same(t, want, r.log)
 			})
 		}
@@ -333,7 +333,7 @@ func TestPrecreationEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return nil }}
 	tasks := manifest.NewTasks([]*manifest.Manifest{operatorManifest(t, "0000_10_a_1", "a"), operatorManifest(t, "0000_10_a_2", "b")})
-	res, err := Run(ctx, tasks, Options{Applier: r})
+	res, err := Run(ctx, tasks, Options{Wrap: r.wrap})
 	checktest.Same(t, []string{"pre a"}, r.log)
 	if err == nil || err.Error() != "update context canceled at 0 of 2" || res.Failure != nil {
 		t.Errorf("error %v, failure %v", err, res.Failure)

@@ -63,7 +63,7 @@ func TestPanicInApplier(t *testing.T) {
 					return nil
 				}}
 				var nodes []error
-				res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
+				res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, Workers: workers, Observe: func(e clusterapi.Event) {
 					if e.Type == EventNodeDone {
 						nodes = append(nodes, e.Err)
 					}
@@ -102,7 +102,7 @@ func TestPanicInPrecreation(t *testing.T) {
 		}
 		return nil
 	}}
-	res, err := Run(t.Context(), tasksOf(t, texts...), Options{Applier: r})
+	res, err := Run(t.Context(), tasksOf(t, texts...), Options{Wrap: r.wrap})
 	if got := panicsOf(t, res); len(got) != 1 || got[0].Task.Index != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("%v %v", res.Errors, err)
 	}
@@ -158,7 +158,7 @@ func TestPanicInObserver(t *testing.T) {
 			left := false
 			events := 0
 			r := &recorder{}
-			res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Observe: func(e clusterapi.Event) {
+			res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, Observe: func(e clusterapi.Event) {
 				events++
 				if e.Type == at && !left {
 					left = true
@@ -193,7 +193,7 @@ func TestGoexitInObserver(t *testing.T) {
 					left := 0
 					var last clusterapi.EventType
 					r := &recorder{}
-					res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
+					res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, Workers: workers, Observe: func(e clusterapi.Event) {
 						last = e.Type
 						if e.Type == at && (left == 0 || always) {
 							left++
@@ -215,7 +215,7 @@ func TestGoexitInObserver(t *testing.T) {
 
 // An observer that always panics makes one error, not one for each event.
 func TestObserverThatAlwaysPanics(t *testing.T) {
-	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), Options{Applier: &recorder{}, Observe: func(clusterapi.Event) { panic("always") }})
+	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), Options{Wrap: (&recorder{}).wrap, Observe: func(clusterapi.Event) { panic("always") }})
 	if got := panicsOf(t, res); len(got) != 1 || err == nil || res.Done != 2 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -242,7 +242,7 @@ func TestSlowObserverHoldsUpNobodyElse(t *testing.T) {
 		}
 		var events []clusterapi.Event
 		inside := false
-		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: ApplierFunc(apply), Observe: func(e clusterapi.Event) {
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: by(apply), Observe: func(e clusterapi.Event) {
 			if inside {
 				t.Error("two events at a time")
 			}
@@ -307,7 +307,7 @@ func TestPanicInLogger(t *testing.T) {
 		return nil
 	}}
 	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), Options{
-		Applier: r, Logger: slog.New(brokenHandler{}), Backoff: &Backoff{Steps: 2},
+		Wrap: r.wrap, Logger: slog.New(brokenHandler{}), Backoff: &Backoff{Steps: 2},
 	})
 	if got := panicsOf(t, res); len(got) != 1 || got[0].Task == nil || got[0].Task.Index != 1 || res.Done != 1 {
 		t.Fatalf("%+v %v", res, err)

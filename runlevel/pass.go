@@ -70,7 +70,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	}
 	p := &Pass{
 		state: o.State, attempt: max(o.Attempt, 0), stay: o.Stay, filter: o.Filter,
-		clock: o.Clock, tracker: o.Tracker, applier: o.Applier, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), stepped: o.Stepped,
+		clock: o.Clock, tracker: o.Tracker, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), stepped: o.Stepped,
 		nodes: make(map[int]*node),
 	}
 	switch p.state {
@@ -105,10 +105,10 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		p.tracker = NewTracker(p.clock)
 	}
 	p.journal = newJournal(o.Observe, p.clock, tasks)
-	if p.applier == nil {
-		if o.API == nil {
-			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
-		}
+	switch {
+	case o.API == nil && o.Wrap == nil:
+		return nil, errors.New("runlevel: neither an API nor an Applier to work on")
+	case o.API != nil:
 		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{
 			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
@@ -121,7 +121,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 			a.managers = defaultAdopt
 		}
 		a.trusts = a.reports && p.tracker.trusting()
-		p.applier = a
+		p.applier = a.Apply
 	}
 	if o.Wrap != nil {
 		p.applier = o.Wrap(p.applier)

@@ -53,7 +53,7 @@ type scripted struct {
 func newScripted(t *testing.T, o Options, files ...string) *scripted {
 	t.Helper()
 	s := &scripted{script: &script{fail: map[string]error{}}, clock: reconcile.NewClock(passStart)}
-	o.Applier, o.Clock = s.script, s.clock
+	o.Wrap, o.Clock = by(s.script.Apply), s.clock
 	o.Observe = func(e clusterapi.Event) { s.events = append(s.events, string(e.Type)) }
 	o.Stepped = func(settled bool) []reconcile.Wake {
 		s.settled = settled
@@ -233,7 +233,7 @@ func TestNodeIsWokenDuringALook(t *testing.T) {
 	p := checktest.Get(NewPass(manifest.NewTasks([]*manifest.Manifest{operator}), Options{
 		Stay: true, Clock: reconcile.NewClock(passStart),
 		Stepped: func(s bool) []reconcile.Wake { settled = s; return nil },
-		Applier: ApplierFunc(func(ctx context.Context, _ *manifest.Task, state State) error {
+		Wrap: by(func(ctx context.Context, _ *manifest.Task, state State) error {
 			if state == Precreating {
 				return nil
 			}
@@ -461,7 +461,7 @@ func TestFailureWhileTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return errors.New("refused") }}
-		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		res, err := Run(ctx, configMaps(t, "x"), Options{Wrap: r.wrap})
 		te, ok := errors.AsType[*TaskError](err)
 		if !ok || te.Err.Error() != "refused" || res.Failure != err || len(r.log) != 1 {
 			t.Errorf("error %v after %d attempts", err, len(r.log))
@@ -477,7 +477,7 @@ func TestReportGoesOn(t *testing.T) {
 		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 			return &TaskError{Effect: EffectReport, Message: t.Manifest.Identity().Name}
 		}}
-		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: state, Workers: 1})
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, State: state, Workers: 1})
 		if err != nil || res.Done != len(files) || len(r.log) != len(files) {
 			t.Errorf("%s: %d done, %d applied, error %v", state, res.Done, len(r.log), err)
 		}
@@ -503,7 +503,7 @@ func TestReportBesideAFailure(t *testing.T) {
 		}
 		return fatal("broken")
 	}}
-	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_a_3"), Options{Applier: r})
+	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_a_3"), Options{Wrap: r.wrap})
 	if err == nil || err.Error() != "broken" || res.Report == nil || res.Report.Error() != "told" || res.Done != 1 || len(r.log) != 2 {
 		t.Errorf("%+v, error %v, applied %v", res, err, r.log)
 	}
@@ -531,7 +531,7 @@ func TestEventsCountFailedAttempts(t *testing.T) {
 	cm := configMaps(t, "a", "b")
 	tasks := manifest.NewTasks([]*manifest.Manifest{cm[0].Manifest, cm[1].Manifest, operatorManifest(t, "c", "c")})
 	var got []int
-	_, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Backoff: &Backoff{Base: 1, Steps: 3}, Observe: func(e clusterapi.Event) {
+	_, err := Run(t.Context(), tasks, Options{Wrap: r.wrap, Workers: 1, Backoff: &Backoff{Base: 1, Steps: 3}, Observe: func(e clusterapi.Event) {
 		if e.Type == EventTaskStarted || e.Type == EventPassDone {
 			got = append(got, progressOf(e).FailedAttempts)
 		}

@@ -22,34 +22,21 @@ type API interface {
 
 // Applier makes one manifest true in a cluster and reports whether it is. [Run]
 // uses one that works on [Options.API]; another may log, compare or rehearse
-// instead.
+// instead (see [Options.Wrap]).
 //
-// A [*TaskError] ends the task, every other error is tried again. Apply is
+// A [*TaskError] ends the task, every other error is tried again. An Applier is
 // called by several goroutines at once, and must return when ctx ends. With
 // [Precreating] it gets ClusterOperators only, and its error is ignored.
 //
 // A panic, also in [Options.API] and [Options.Logger], ends the task with a
 // [*TaskError] in which errors.As finds the [clusterapi.PanicError] with the
 // stack; runtime.Goexit counts as one.
-type Applier interface {
-	Apply(ctx context.Context, t *manifest.Task, state State) error
-}
-
-// ApplierFunc is a function as an [Applier], with its errors. It is safe for
-// concurrent use if the function is.
-type ApplierFunc func(ctx context.Context, t *manifest.Task, state State) error
-
-// Apply calls f and returns its error.
-func (f ApplierFunc) Apply(ctx context.Context, t *manifest.Task, state State) error {
-	return f(ctx, t, state)
-}
+type Applier func(ctx context.Context, t *manifest.Task, state State) error
 
 // Options are the options of [Run].
 type Options struct {
-	// API is the cluster. It is required unless Applier is set.
+	// API is the cluster. It is required unless Wrap is set.
 	API API
-	// Applier takes the place of the cluster; nil means one for API.
-	Applier Applier
 	// State is what the pass is for; empty means Updating. Precreating is an
 	// error.
 	State State
@@ -109,9 +96,9 @@ type Options struct {
 	// definitions and ClusterOperators afterwards, and so nothing waits. It is
 	// for rehearsals, which have nobody who would make them ready.
 	SkipChecks bool
-	// Wrap gets the Applier of the pass and returns the one that it calls, which
-	// may look at each manifest, and at its error, or keep that to itself. nil
-	// means the Applier as it is.
+	// Wrap gets the Applier of the pass, nil without an API, and returns the one that
+	// it calls, which may look at each manifest, and at its error, or keep that to
+	// itself, or take the place of the cluster. nil means the Applier as it is.
 	Wrap func(Applier) Applier
 	// Observe gets the events of the pass, in order and never two at a time, all of
 	// them before Run returns. The worker whose event it is waits for it to return;

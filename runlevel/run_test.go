@@ -27,12 +27,17 @@ func fatal(text string) error {
 	return &TaskError{Reason: "R", Message: text, Effect: EffectFail}
 }
 
-// recorder is an Applier that notes what it is called with.
+// by is an Options.Wrap that puts another Applier in the place of the cluster's.
+func by(a Applier) func(Applier) Applier { return func(Applier) Applier { return a } }
+
+// recorder has an Applier that notes what it is called with.
 type recorder struct {
 	mu    sync.Mutex
 	log   []string
 	apply func(ctx context.Context, t *manifest.Task, s State) error
 }
+
+func (r *recorder) wrap(Applier) Applier { return r.Apply }
 
 func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s State) error {
 	r.mu.Lock()
@@ -64,7 +69,7 @@ func TestRunOrder(t *testing.T) {
 	} {
 		t.Run(string(c.state), func(t *testing.T) {
 			r := &recorder{}
-			res := checktest.Get(Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
+			res := checktest.Get(Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
 			if diff := cmp.Diff(c.want, r.log); diff != "" {
 				t.Fatal(diff)
 			}
@@ -105,7 +110,7 @@ func TestRunWorkers(t *testing.T) {
 					now.Add(-1)
 					return nil
 				}
-				o := Options{Applier: ApplierFunc(apply), State: c.state, Workers: c.workers}
+				o := Options{Wrap: by(apply), State: c.state, Workers: c.workers}
 				checktest.Get(Run(t.Context(), configMaps(t, files...), o))(t)
 				if most.Load() != c.want {
 					t.Fatalf("%d at once, want %d", most.Load(), c.want)
@@ -124,7 +129,7 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}
 	var reasons []string
-	res, err := Run(t.Context(), tasks, Options{Applier: r, Filter: filter, Observe: func(e clusterapi.Event) {
+	res, err := Run(t.Context(), tasks, Options{Wrap: r.wrap, Filter: filter, Observe: func(e clusterapi.Event) {
 		if e.Type == EventTaskSkipped {
 			reasons = append(reasons, e.Message)
 		}
@@ -153,7 +158,7 @@ func TestRunPrecreatesClusterOperatorsWhenTheirNodeStarts(t *testing.T) {
 		return nil
 	}}
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Group: "config.openshift.io", Kind: "ClusterOperator", Name: "off", Unmanaged: true}}}
-	res, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Filter: filter})
+	res, err := Run(t.Context(), tasks, Options{Wrap: r.wrap, Workers: 1, Filter: filter})
 	if err != nil || res.Done != 6 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -171,12 +176,12 @@ func TestRunRefusesBadOptions(t *testing.T) {
 		want  string
 	}{
 		"nothing to work on": {want: "neither an API nor an Applier"},
-		"precreating":        {o: Options{Applier: apply, State: Precreating}, want: `no pass of state "Precreating"`},
-		"no steps":           {o: Options{Applier: apply, Backoff: &Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
-		"workers":            {o: Options{Applier: apply, Workers: -1}, want: "Options: Workers is negative: -1"},
-		"attempt":            {o: Options{Applier: apply, Attempt: -1}, want: "Options: Attempt is negative: -1"},
-		"wait":               {o: Options{Applier: apply, Backoff: &Backoff{Base: -time.Second, Steps: 1}}, want: "Backoff: Base is negative: -1s"},
-		"nil task":           {o: Options{Applier: apply}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
+		"precreating":        {o: Options{Wrap: apply.wrap, State: Precreating}, want: `no pass of state "Precreating"`},
+		"no steps":           {o: Options{Wrap: apply.wrap, Backoff: &Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
+		"workers":            {o: Options{Wrap: apply.wrap, Workers: -1}, want: "Options: Workers is negative: -1"},
+		"attempt":            {o: Options{Wrap: apply.wrap, Attempt: -1}, want: "Options: Attempt is negative: -1"},
+		"wait":               {o: Options{Wrap: apply.wrap, Backoff: &Backoff{Base: -time.Second, Steps: 1}}, want: "Backoff: Base is negative: -1s"},
+		"nil task":           {o: Options{Wrap: apply.wrap}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Run(t.Context(), c.tasks, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -187,7 +192,7 @@ func TestRunRefusesBadOptions(t *testing.T) {
 }
 
 func TestRunWithoutTasks(t *testing.T) {
-	res, err := Run(t.Context(), nil, Options{Applier: &recorder{}})
+	res, err := Run(t.Context(), nil, Options{Wrap: (&recorder{}).wrap})
 	if err != nil || res.Total != 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -217,7 +222,7 @@ func TestBackoff(t *testing.T) {
 					return errors.New("broken")
 				}}
 				var retries []int
-				_, err := Run(t.Context(), configMaps(t, "x"), Options{Applier: r, State: c.state, Backoff: c.backoff,
+				_, err := Run(t.Context(), configMaps(t, "x"), Options{Wrap: r.wrap, State: c.state, Backoff: c.backoff,
 					Observe: func(e clusterapi.Event) {
 						if e.Type == EventTaskRetry || e.Type == EventTaskFailed {
 							retries = append(retries, progressOf(e).Attempt)
@@ -245,7 +250,7 @@ func TestTaskErrorIsNotRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return err }}
 			tasks := configMaps(t, "x")
-			_, got := Run(t.Context(), tasks, Options{Applier: r})
+			_, got := Run(t.Context(), tasks, Options{Wrap: r.wrap})
 			te, ok := errors.AsType[*TaskError](got)
 			if name == "wrapped" && !errors.Is(got, err) {
 				t.Error("what was wrapped around the error is lost")
@@ -269,7 +274,7 @@ func TestEvents(t *testing.T) {
 	}}
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_b_1", "0000_20_c_1")
 	var got []string
-	_, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Observe: func(e clusterapi.Event) {
+	_, err := Run(t.Context(), tasks, Options{Wrap: r.wrap, Workers: 1, Observe: func(e clusterapi.Event) {
 		if e.Time.IsZero() {
 			t.Error("no time")
 		}
@@ -331,7 +336,7 @@ func TestRunProperties(t *testing.T) {
 			}
 			return nil
 		}}
-		res, _ := Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt})
+		res, _ := Run(t.Context(), tasks, Options{Wrap: r.wrap, State: state, Attempt: attempt})
 
 		g := graphFor(state, tasks, attempt)
 		checktest.OK(rt, g.Validate())
@@ -435,14 +440,14 @@ func TestWrap(t *testing.T) {
 		return nil
 	}
 	wrap := func(inner Applier) Applier {
-		return ApplierFunc(func(ctx context.Context, task *manifest.Task, state State) error {
-			err := inner.Apply(ctx, task, state)
+		return func(ctx context.Context, task *manifest.Task, state State) error {
+			err := inner(ctx, task, state)
 			seen = append(seen, fmt.Sprintf("%s %s %v", task.Manifest.Identity().Name, state, err))
 			if errors.Is(err, refused) {
 				return nil // kept
 			}
 			return err
-		})
+		}
 	}
 	texts := []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: first}}",
@@ -454,12 +459,7 @@ func TestWrap(t *testing.T) {
 		t.Error("what comes after was not applied")
 	}
 
-	// It also gets an Applier that takes the place of the cluster's.
-	called := 0
-	o := Options{Applier: ApplierFunc(func(context.Context, *manifest.Task, State) error { called++; return nil }), Wrap: wrap}
-	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err != nil || called != 1 {
-		t.Errorf("%d calls, %v", called, err)
-	}
+	o := Options{API: api}
 	o.Wrap = func(Applier) Applier { return nil }
 	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err == nil {
 		t.Error("no Applier")
@@ -474,7 +474,7 @@ func TestRunContextEnds(t *testing.T) {
 			defer cancel()
 			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return errors.New("broken") }}
 			start := time.Now()
-			res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+			res, err := Run(ctx, configMaps(t, files...), Options{Wrap: r.wrap})
 			if err == nil || err.Error() != `Could not update configmap "ns/0000_10_a_1" (1 of 4)` || res.Failure == nil {
 				t.Fatalf("%+v %v", res, err)
 			}
@@ -495,7 +495,7 @@ func TestRunContextEnds(t *testing.T) {
 				cancel()
 				return ctx.Err()
 			}}
-			_, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+			_, err := Run(ctx, configMaps(t, files...), Options{Wrap: r.wrap})
 			te, ok := errors.AsType[*TaskError](err)
 			if !ok || te.Err.Error() != "first" {
 				t.Fatalf("error %v", err)
@@ -506,14 +506,14 @@ func TestRunContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r := &recorder{}
-		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+		res, err := Run(ctx, configMaps(t, files...), Options{Wrap: r.wrap})
 		if !errors.Is(err, context.Canceled) || len(r.log) > 0 || res.Failure != nil {
 			t.Fatalf("%+v %v", res, err)
 		}
 	})
 	t.Run("a time-out of the applier's own is a failure", func(t *testing.T) {
 		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return context.DeadlineExceeded }}
-		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Backoff: &Backoff{Steps: 1}})
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Wrap: r.wrap, Backoff: &Backoff{Steps: 1}})
 		if res.Failure == nil || res.Failure != err {
 			t.Fatalf("%+v %v", res, err)
 		}
@@ -547,7 +547,7 @@ func TestRunKeepsTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			o := Options{Applier: &recorder{apply: func(ctx context.Context, t *manifest.Task, _ State) error {
+			o := Options{Wrap: by(func(ctx context.Context, t *manifest.Task, _ State) error {
 				err := c.apply(ctx, t)
 				switch {
 				case errors.Is(err, errBlocked):
@@ -558,7 +558,7 @@ func TestRunKeepsTheCause(t *testing.T) {
 					cancel(err)
 				}
 				return nil
-			}}}
+			})}
 			if c.apply == nil {
 				o = Options{API: newFake(), AwaitJobs: true, Observe: func(e clusterapi.Event) {
 					if e.Type == EventWaiting {
@@ -588,7 +588,7 @@ func TestContextErrorsOfTheApplier(t *testing.T) {
 			cancel(errors.New("the program shuts down"))
 			return fmt.Errorf("put: %w", end)
 		}}
-		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		res, err := Run(ctx, configMaps(t, "x"), Options{Wrap: r.wrap})
 		if _, ok := errors.AsType[*contextEnd](err); !ok || res.Failure != nil {
 			t.Errorf("%v: error %v, failure %v", end, err, res.Failure)
 		}

@@ -309,13 +309,13 @@ func (s *scene) apply(
 	var failed []*manifest.Manifest
 	var last error
 	noting := func(inner runlevel.Applier) runlevel.Applier {
-		return runlevel.ApplierFunc(func(ctx context.Context, t *manifest.Task, state runlevel.State) error {
-			if err := inner.Apply(ctx, t, state); err != nil {
+		return func(ctx context.Context, t *manifest.Task, state runlevel.State) error {
+			if err := inner(ctx, t, state); err != nil {
 				failed = append(failed, t.Manifest)
 				last = err
 			}
 			return ctx.Err()
-		})
+		}
 	}
 	for left := -1; len(manifests) > 0 && len(manifests) != left; {
 		left = len(manifests)

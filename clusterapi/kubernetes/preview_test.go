@@ -87,10 +87,10 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 		var mu sync.Mutex
 		out := map[string]bool{}
 		_, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Mode: mode, Owner: owner, SkipChecks: true, Wrap: func(a runlevel.Applier) runlevel.Applier {
-			return runlevel.ApplierFunc(func(ctx context.Context, task *manifest.Task, state runlevel.State) error {
+			return func(ctx context.Context, task *manifest.Task, state runlevel.State) error {
 				var err error
 				for range 10 { // a definition is not served at once
-					if err = a.Apply(ctx, task, state); !meta.IsNoMatchError(err) || refused[nameOf(task.Manifest)] {
+					if err = a(ctx, task, state); !meta.IsNoMatchError(err) || refused[nameOf(task.Manifest)] {
 						break
 					}
 					time.Sleep(time.Second)
@@ -102,7 +102,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 					checktest.FailIf(t, !refused[nameOf(task.Manifest)], "%s: %v", task, err)
 				}
 				return nil
-			})
+			}
 		}})
 		checktest.OK(t, err)
 		return out

@@ -22,7 +22,7 @@ type AccessChange struct {
 	// Subjects are whom it is about, such as "ServiceAccount ns/name", sorted; of a
 	// role those that it is bound to.
 	Subjects []string `json:"subjects,omitempty"`
-	// Gained and Lost are the rights in words, such as "get, list of pods in ns".
+	// Gained and Lost are the rights in words, such as "get, list of pods".
 	Gained []string `json:"gained,omitempty"`
 	Lost   []string `json:"lost,omitempty"`
 }

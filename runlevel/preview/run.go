@@ -61,7 +61,7 @@ func (r *run) pass(ctx context.Context, tasks []*manifest.Task) error {
 	pass, err := runlevel.NewPass(tasks, runlevel.Options{
 		API: r, Mode: r.o.Mode, Adopt: r.o.Adopt, State: runlevel.Updating, Workers: 1, Filter: r.o.Filter, Owner: r.o.Owner, Clock: r.o.Clock,
 		Backoff: &runlevel.Backoff{Steps: 1}, SkipChecks: true,
-		Wrap: func(a runlevel.Applier) runlevel.Applier { return noting{r, a} },
+		Wrap: func(a runlevel.Applier) runlevel.Applier { return noting{r, a}.apply },
 	})
 	if err != nil {
 		return err
@@ -119,9 +119,9 @@ type noting struct {
 	inner runlevel.Applier
 }
 
-func (n noting) Apply(ctx context.Context, t *manifest.Task, state runlevel.State) error {
+func (n noting) apply(ctx context.Context, t *manifest.Task, state runlevel.State) error {
 	note := n.run.note(ctx, t.Manifest.GVK(), clusterapi.KeyOf(t.Manifest.Object()))
-	err := n.inner.Apply(ctx, t, state)
+	err := n.inner(ctx, t, state)
 	if failed := n.run.base.failure(); failed != nil {
 		return &runlevel.TaskError{Message: failed.Error(), Err: failed}
 	}
@@ -130,7 +130,7 @@ func (n noting) Apply(ctx context.Context, t *manifest.Task, state runlevel.Stat
 	}
 	if err != nil && note.fault == nil {
 		note.fault, note.refused = err, t.Index
-		n.run.failures = append(n.run.failures, failure{note, func(ctx context.Context) error { return n.inner.Apply(ctx, t, state) }})
+		n.run.failures = append(n.run.failures, failure{note, func(ctx context.Context) error { return n.inner(ctx, t, state) }})
 	}
 	return nil
 }
