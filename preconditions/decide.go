@@ -94,12 +94,11 @@ func (r *Report) Decide(p Policy) Decision {
 			if f.Severity < Warning {
 				continue
 			}
-			shown++
 			if b, ok := p.bypassFor(*result, f, bypasses); ok {
-				shown--
 				bypassed = append(bypassed, fmt.Sprintf("Bypassed precondition %q (%s: %s): %s: %s", result.Check, b.By, b.Why, f.Reason, f.Message))
 				continue
 			}
+			shown++
 			blocking = blocking || f.Severity >= Blocking
 			if isOperatorCheck(result.Check) {
 				operator = append(operator, line(*result, j))
