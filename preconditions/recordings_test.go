@@ -128,9 +128,7 @@ func TestRepeats(t *testing.T) {
 	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
 	d := report.Decide(preconditions.Policy{})
 	for _, line := range repeats {
-		if strings.Contains(d.Summary, line) {
-			t.Errorf("the summary repeats %s:\n%s", line, d.Summary)
-		}
+		checktest.FailIf(t, strings.Contains(d.Summary, line), "the summary repeats %s:\n%s", line, d.Summary)
 	}
 	checktest.Equal(t, true, d.Blocked, "blocked: %s", d.Summary)
 	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "ClusterVersionUpgradeable", By: "ann", Why: "a test"}}})
