@@ -499,7 +499,7 @@ func (p *preflightFindings) addResults(results []preconditions.Result) {
 			findings = findings[:len(findings)-1]
 		}
 		for _, f := range findings {
-			if f.Severity > preconditions.Info && f.ToldBy == "" {
+			if f.Severity > preconditions.Info && f.RepeatOf == "" {
 				p.addFinding(r.Check, f)
 			}
 		}

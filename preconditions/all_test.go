@@ -92,9 +92,7 @@ func TestAllChecks(t *testing.T) {
 			lists[kind]++
 		}
 	}
-	if len(lists) < 15 {
-		t.Errorf("lists of %v", lists)
-	}
+	checktest.FailIf(t, len(lists) < 15, "lists of %v", lists)
 	if d := report.Decide(preconditions.Policy{}); d.Blocked || d.Summary != "" {
 		t.Errorf("%+v", d)
 	}

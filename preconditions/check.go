@@ -132,10 +132,10 @@ type Finding struct {
 	// Risk is the name of the update risk that the finding reports, if it
 	// reports one: accepting that risk by name bypasses the finding.
 	Risk string `json:"risk,omitempty"`
-	// ToldBy is the check whose finding reports the same cause already. Such a
+	// RepeatOf is the check whose finding reports the same cause already. Such a
 	// finding counts, but summaries leave it out and texts have it below that one, as
 	// long as that one is not set aside. Run sets it; checks leave it empty.
-	ToldBy string `json:"toldBy,omitempty"`
+	RepeatOf string `json:"repeatOf,omitempty"`
 	// Objects are the objects at fault, sorted by the check.
 	Objects []Object `json:"objects,omitempty"`
 	// Source says where the rule comes from: document and section, or URL.

@@ -79,9 +79,9 @@ func (r *Report) Decide(p Policy) Decision {
 		d.Blocked, d.Err, d.Summary = true, err, err.Error()
 		return d
 	}
-	type told struct{ by, line string }
+	type repeat struct{ of, line string } // of: empty if it is none
 	var operator, bypassed []string
-	var others []told
+	var others []repeat
 	blocking := false
 	for i := range d.Results {
 		result := &d.Results[i]
@@ -94,24 +94,23 @@ func (r *Report) Decide(p Policy) Decision {
 			if f.Severity < Warning {
 				continue
 			}
-			shown++
 			if b, ok := p.bypassFor(*result, f, bypasses); ok {
-				shown--
 				bypassed = append(bypassed, fmt.Sprintf("Bypassed precondition %q (%s: %s): %s: %s", result.Check, b.By, b.Why, f.Reason, f.Message))
 				continue
 			}
+			shown++
 			blocking = blocking || f.Severity >= Blocking
 			if isOperatorCheck(result.Check) {
 				operator = append(operator, line(*result, j))
 			} else {
-				others = append(others, told{f.ToldBy, line(*result, j)})
+				others = append(others, repeat{f.RepeatOf, line(*result, j)})
 			}
 		}
 		result.State = stateAfter(*result, shown)
 	}
 	lines := operator
 	for _, o := range others {
-		if o.by == "" || !d.tells(o.by) {
+		if o.of == "" || !d.reports(o.of) {
 			lines = append(lines, o.line)
 		}
 	}
@@ -246,10 +245,10 @@ func (r *Report) has(check string) bool {
 	return ok
 }
 
-// tellOnce marks findings whose cause another finding reports already: the condition
+// markRepeats marks findings whose cause another finding reports already: the condition
 // Upgradeable of the ClusterVersion repeats ClusterOperators, gates, overrides and an
 // update in progress, and ClusterOperators repeat what has a check of its own.
-func tellOnce(results []Result) {
+func markRepeats(results []Result) {
 	var version, operators Finding // those that repeat others; zero: there is none
 	for _, r := range results {
 		for i, f := range r.Findings {
@@ -265,7 +264,7 @@ func tellOnce(results []Result) {
 	for _, r := range results {
 		for i := range r.Findings {
 			if f := &r.Findings[i]; f.Severity >= Warning && !r.saysUnknown(i) {
-				f.ToldBy = teller(r.Check, *f, version, operators)
+				f.RepeatOf = reporterOf(r.Check, *f, version, operators)
 			}
 		}
 	}
@@ -278,9 +277,9 @@ const (
 	reasonNotUpgradeable = "ClusterOperatorNotUpgradeable"
 )
 
-// teller returns the check whose finding reports the cause of a finding; empty: none
+// reporterOf returns the check whose finding reports the cause of a finding; empty: none
 // does.
-func teller(check string, f, version, operators Finding) string {
+func reporterOf(check string, f, version, operators Finding) string {
 	reason := operatorReason(check)
 	byOperators := reason != "" && f.Reason != "CredentialsSecretMissing" && strings.Contains(operators.Message, reason)
 	switch {
@@ -338,14 +337,14 @@ func operatorReason(check string) string {
 	return ""
 }
 
-// tells reports whether a finding of a check counts in a decision, so that the findings
+// reports returns true if a finding of a check counts in a decision, so that the findings
 // whose cause it reports need not be repeated.
-func (d Decision) tells(check string) bool {
+func (d Decision) reports(check string) bool {
 	return slices.ContainsFunc(d.Results, func(r Result) bool {
-		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, func(f Finding) bool { return isTeller(check, f) })
+		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, func(f Finding) bool { return isReporter(check, f) })
 	})
 }
 
-func isTeller(check string, f Finding) bool {
+func isReporter(check string, f Finding) bool {
 	return f.Severity >= Blocking && (check == checkUpgradeable || f.Reason == reasonNotUpgradeable)
 }

@@ -164,9 +164,7 @@ func TestDecidePolicy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := text(report.Results[1])
 			d := report.Decide(tt.policy)
-			if d.Blocked != tt.blocked || d.Err != nil {
-				t.Errorf("blocked %v, error %v", d.Blocked, d.Err)
-			}
+			checktest.FailIf(t, d.Blocked != tt.blocked || d.Err != nil, "blocked %v, error %v", d.Blocked, d.Err)
 			checktest.SameIn(t, "summary", tt.summary, d.Summary)
 			checktest.SameIn(t, "accepted risks", tt.accepted, d.AcceptedRisks)
 			states := ""
@@ -274,9 +272,7 @@ func TestBypassOfAnotherTarget(t *testing.T) {
 	report := run(t, checks, input(reader(t), nil, "4.3.1@T"))
 	old := preconditions.Bypass{Check: "Bad", By: "ann", Why: "CHG1", Image: "S"}
 	d := report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{old}})
-	if !d.Blocked || d.Err != nil {
-		t.Errorf("blocked %v, %v", d.Blocked, d.Err)
-	}
+	checktest.FailIf(t, !d.Blocked || d.Err != nil, "blocked %v, %v", d.Blocked, d.Err)
 	checktest.Same(t, []preconditions.Bypass{old}, d.Void)
 	mirrored := run(t, checks, input(reader(t), nil, "4.3.1@mirror.local/r@sha256:1"))
 	d = mirrored.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Bad", By: "ann", Why: "CHG1", Image: "quay.io/r@sha256:1"}}})

@@ -174,9 +174,7 @@ func TestDisruptionBudgetsObjects(t *testing.T) {
 	cv := clusterVersion("4.18.5")
 	r := reader(t, cv, poolOf("worker"), node("b", "worker"), node("a", "worker"), replica("p2", "b", "x"), replica("p1", "b", "x"), replica("p3", "a", "x"), budgetFor("p", "x", 3, 3, 3))
 	result := run(t, []preconditions.Check{checkNamed(t, "DisruptionBudgets")}, input(r, cv, "4.18.6")).Results[0]
-	if len(result.Findings) != 1 {
-		t.Fatalf("%+v", result)
-	}
+	checktest.FatalIf(t, len(result.Findings) != 1, "%+v", result)
 	var got []string
 	for _, o := range result.Findings[0].Objects {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s/%s %s=%s %s", o.GVK.Kind, o.Namespace, o.Name, o.FieldPath, o.Value, o.Note)))
@@ -184,9 +182,7 @@ func TestDisruptionBudgetsObjects(t *testing.T) {
 	const budget = "PodDisruptionBudget ns/p status.disruptionsAllowed=0 The disruption budget p needs 3 healthy pods and has 3 currently"
 	want := []string{"Node /a = pool worker", budget, "Pod ns/p3 =", "Node /b = pool worker", budget, "Pod ns/p1 =", "Pod ns/p2 ="}
 	checktest.Same(t, want, got)
-	if result.Findings[0].Remedy == "" || result.Findings[0].Source == "" {
-		t.Errorf("%+v", result.Findings[0])
-	}
+	checktest.FailIf(t, result.Findings[0].Remedy == "" || result.Findings[0].Source == "", "%+v", result.Findings[0])
 }
 
 // TestDrainOrder: nodes go by zone, then by age; the node of the

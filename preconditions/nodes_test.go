@@ -206,9 +206,7 @@ func TestKubeletSkewClasses(t *testing.T) {
 		cv := clusterVersion(fmt.Sprintf("4.%d.3", minor))
 		r := reader(t, cv, poolOf("worker"), node("w0", "worker", kubelet(version)))
 		report, err := preconditions.Run(context.Background(), []preconditions.Check{check}, input(r, cv, fmt.Sprintf("4.%d.1", minor+steps)), preconditions.Options{})
-		if err != nil || len(report.Results[0].Findings) > 1 {
-			t.Fatalf("%+v, %v", report, err)
-		}
+		checktest.FatalIf(t, err != nil || len(report.Results[0].Findings) > 1, "%+v, %v", report, err)
 		for _, f := range report.Results[0].Findings {
 			return f.Reason
 		}

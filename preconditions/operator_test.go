@@ -32,9 +32,7 @@ func runOperatorCases(t *testing.T, check string, cases []operatorCase) {
 		t.Run(tt.name, func(t *testing.T) {
 			report := run(t, preconditions.Operator(), input(reader(t, tt.cv), tt.cv, tt.target))
 			result, ok := report.Result(check)
-			if !ok {
-				t.Fatalf("no result of %s", check)
-			}
+			checktest.FatalIf(t, !ok, "no result of %s", check)
 			checktest.Same(t, tt.want, text(result))
 		})
 	}
@@ -249,9 +247,7 @@ func TestOperatorReads(t *testing.T) {
 			}
 			// The fourth alone never blocks.
 			alone := run(t, preconditions.Operator()[3:], input(r, nil, "4.3.1")).Decide(preconditions.Policy{})
-			if alone.Blocked {
-				t.Errorf("the fourth blocks: %s", alone.Summary)
-			}
+			checktest.FailIf(t, alone.Blocked, "the fourth blocks: %s", alone.Summary)
 		})
 	}
 }

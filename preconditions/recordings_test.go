@@ -69,7 +69,7 @@ func TestRecordings(t *testing.T) {
 	type list = []string
 	w := func(finding string) string { return "Warning " + finding }
 	b := func(finding string) string { return "Blocking " + finding }
-	const byVersion, byOperators = ", told by ClusterVersionUpgradeable", ", told by ClusterOperators"
+	const byVersion, byOperators = ", repeat of ClusterVersionUpgradeable", ", repeat of ClusterOperators"
 	for _, tt := range []struct {
 		cluster, target string
 		want            list
@@ -106,8 +106,8 @@ func listed(report *preconditions.Report) []string {
 				continue
 			}
 			line := f.Severity.String() + " " + result.Check + "/" + f.Reason
-			if f.ToldBy != "" {
-				line += ", told by " + f.ToldBy
+			if f.RepeatOf != "" {
+				line += ", repeat of " + f.RepeatOf
 			}
 			lines = append(lines, line)
 		}
@@ -117,7 +117,7 @@ func listed(report *preconditions.Report) []string {
 
 // A cause is told once, in summaries by the most general finding; once that one is set
 // aside the others count by themselves.
-func TestToldOnce(t *testing.T) {
+func TestRepeats(t *testing.T) {
 	const gate = "ack-4.18-kube"
 	const message = "One or more machine config pools are degraded"
 	co := clusterOperator("machine-config", coCond("Available", "True", "", ""), coCond("Degraded", "False", "", ""), coCond("Upgradeable", "False", "DegradedPool", message))
@@ -128,9 +128,7 @@ func TestToldOnce(t *testing.T) {
 	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
 	d := report.Decide(preconditions.Policy{})
 	for _, line := range repeats {
-		if strings.Contains(d.Summary, line) {
-			t.Errorf("the summary repeats %s:\n%s", line, d.Summary)
-		}
+		checktest.FailIf(t, strings.Contains(d.Summary, line), "the summary repeats %s:\n%s", line, d.Summary)
 	}
 	checktest.Equal(t, true, d.Blocked, "blocked: %s", d.Summary)
 	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "ClusterVersionUpgradeable", By: "ann", Why: "a test"}}})

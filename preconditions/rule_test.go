@@ -120,13 +120,9 @@ func TestRules(t *testing.T) {
 		if len(rule.Severities) == 0 || !slices.IsSorted(rule.Severities) || len(slices.Compact(slices.Clone(rule.Severities))) != len(rule.Severities) {
 			t.Errorf("%s: severities %v", rule.Name, rule.Severities)
 		}
-		if len(rule.Reads)+len(rule.Needs) == 0 {
-			t.Errorf("%s neither reads nor needs anything", rule.Name)
-		}
+		checktest.FailIf(t, len(rule.Reads)+len(rule.Needs) == 0, "%s neither reads nor needs anything", rule.Name)
 		for _, gvk := range rule.Reads {
-			if gvk.Kind == "" || gvk.Version == "" {
-				t.Errorf("%s reads %q", rule.Name, gvk)
-			}
+			checktest.FailIf(t, gvk.Kind == "" || gvk.Version == "", "%s reads %q", rule.Name, gvk)
 		}
 		for _, need := range rule.Needs {
 			if !slices.Contains(fields, need) {
@@ -330,7 +326,5 @@ func TestGateMessage(t *testing.T) {
 	r := reader(t, cv, gates(map[string]string{"ack-4.18-x": "APIs are removed."}), acks(nil))
 	result, _ := run(t, rules.Default(rules.Options{}), input(r, cv, "4.19.1@T")).Result("AdminAcks")
 	want := `Gate ack-4.18-x is open: APIs are removed. Then acknowledge with: oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.18-x":"true"}}' --type=merge`
-	if len(result.Findings) != 1 || result.Findings[0].Message != want {
-		t.Errorf("%+v", result.Findings)
-	}
+	checktest.FailIf(t, len(result.Findings) != 1 || result.Findings[0].Message != want, "%+v", result.Findings)
 }

@@ -83,7 +83,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 		}
 	}
 
-	tellOnce(results)
+	markRepeats(results)
 	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen(), Assumed: memo.assumed()}
 	for _, r := range results {
 		if r.State == Unknown && r.Findings[0].Reason == reasonCancelled {

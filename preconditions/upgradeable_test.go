@@ -408,9 +408,7 @@ func FuzzGates(f *testing.F) {
 	minor := regexp.MustCompile(`^[45]\.(0|[1-9][0-9]*)$`)
 	f.Fuzz(func(t *testing.T, key, text string) {
 		g := preconditions.Gates(map[string]string{key: text})[0]
-		if g.Key != key || g.Text != text || g.URL == "" {
-			t.Fatalf("%+v", g)
-		}
+		checktest.FatalIf(t, g.Key != key || g.Text != text || g.URL == "", "%+v", g)
 		acks := map[string]string{key: "true"}
 		if g.From == "" {
 			if g.Problem == "" || len(preconditions.OpenGates([]preconditions.Gate{g}, acks, "4.18")) != 1 {
@@ -418,9 +416,7 @@ func FuzzGates(f *testing.F) {
 			}
 			return
 		}
-		if !minor.MatchString(g.From) || !strings.HasPrefix(key, "ack-"+g.From+"-") {
-			t.Fatalf("%+v", g)
-		}
+		checktest.FatalIf(t, !minor.MatchString(g.From) || !strings.HasPrefix(key, "ack-"+g.From+"-"), "%+v", g)
 		open := len(preconditions.OpenGates([]preconditions.Gate{g}, acks, g.From)) == 1
 		checktest.Equal(t, text == "", open, "%+v: open", g)
 	})

@@ -89,7 +89,7 @@ func (f *Forecast) take(result preconditions.Result, rule preconditions.Rule) (r
 			found.Severity = preconditions.Blocking
 		}
 		next := Finding{Part: partOf(result.Check), Check: result.Check, Unknown: unknown, Finding: found}
-		if found.ToldBy != "" || unknown {
+		if found.RepeatOf != "" || unknown {
 			repeated = append(repeated, next)
 			continue
 		}
@@ -106,7 +106,7 @@ func (f *Forecast) addSame(found Finding) {
 			return other.Unknown && other.Reason == found.Reason && other.Message == found.Message &&
 				other.Severity == found.Severity
 		}
-		return other.Check == found.ToldBy && !other.Unknown && other.Severity >= preconditions.Blocking
+		return other.Check == found.RepeatOf && !other.Unknown && other.Severity >= preconditions.Blocking
 	})
 	if i < 0 {
 		f.Findings = append(f.Findings, found)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,9 +19,9 @@ import (
 )
 
 // WriteColumns writes the objects of a kind as oc get prints them at a time, sorted
-// by name: kind is ClusterVersion, ClusterOperator or MachineConfigPool. If there
-// are none, it says so to errOut. It returns an error for another kind, and if
-// writing fails.
+// by name: kind is ClusterVersion, ClusterOperator or MachineConfigPool. To errOut it
+// writes that there are none, or why not all could be read. It returns an error for
+// another kind, and if writing fails.
 func WriteColumns(out, errOut io.Writer, o *Objects, kind string, now time.Time) error {
 	var header []string
 	var lines [][]string
@@ -48,9 +49,16 @@ func WriteColumns(out, errOut io.Writer, o *Objects, kind string, now time.Time)
 	default:
 		return fmt.Errorf("no columns for kind %q", kind)
 	}
+	note := ""
+	if reason := o.missing(kind); reason != "" {
+		note = fmt.Sprintf("warning: %s: %s\n", kind, reason)
+	} else if len(lines) == 0 {
+		note = "No resources found\n"
+	}
+	warn := text.NewWriter(errOut)
+	warn.Print(note)
 	if len(lines) == 0 {
-		_, err := io.WriteString(errOut, "No resources found\n")
-		return err
+		return text.Written(warn)
 	}
 	slices.SortStableFunc(lines, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
 	t := text.NewTable(text.NewWriter(out), 0, 3)
@@ -61,7 +69,7 @@ func WriteColumns(out, errOut io.Writer, o *Objects, kind string, now time.Time)
 		}
 		t.Row(line...)
 	}
-	return t.Flush()
+	return errors.Join(t.Flush(), text.Written(warn))
 }
 
 func versionColumns(cv *configv1.ClusterVersion, now time.Time) []string {

@@ -55,17 +55,11 @@ func TestFollowFaults(t *testing.T) {
 		})
 		c.Advance(t, 3*time.Hour)
 		want := checktest.Get(view.ReadStatus(t.Context(), c, view.StatusOptions{Now: c.Virtual.Now(), Components: components(c)}))(t)
-		if !last.Same(want) {
-			t.Errorf("seed %d: observed %s, is %s", seed, last, want)
-		}
-		if want.Updating || observed < 10 {
-			t.Errorf("seed %d: %s, observed %d times", seed, want, observed)
-		}
+		checktest.FailIf(t, !last.Same(want), "seed %d: observed %s, is %s", seed, last, want)
+		checktest.FailIf(t, want.Updating || observed < 10, "seed %d: %s, observed %d times", seed, want, observed)
 		was := observed
 		c.Advance(t, time.Hour)
-		if observed != was {
-			t.Errorf("seed %d: observed %d times that nothing changed", seed, observed-was)
-		}
+		checktest.FailIf(t, observed != was, "seed %d: observed %d times that nothing changed", seed, observed-was)
 	}
 }
 
@@ -154,7 +148,7 @@ func TestFollow(t *testing.T) {
 		f.advance(t, time.Minute)
 		forbidden = false
 		f.advance(t, 2*time.Minute)
-		checktest.Same(t, []string{"not updating", "not updating"}, f.told)
+		checktest.Same(t, []string{"control plane not updating, nodes unknown", "not updating"}, f.told)
 	})
 	t.Run("time alone", func(t *testing.T) {
 		f := follow(t, memory.Options{}, nil)
@@ -175,9 +169,7 @@ func TestFollow(t *testing.T) {
 			f.setProgressing(t, configv1.ConditionFalse)
 			f.advance(t, 100*time.Millisecond)
 		}
-		if len(f.told) > 3 {
-			t.Errorf("told %.500q", f.told)
-		}
+		checktest.FailIf(t, len(f.told) > 3, "told %.500q", f.told)
 	})
 	t.Run("an observer that panics", func(t *testing.T) {
 		calls := 0
@@ -188,9 +180,7 @@ func TestFollow(t *testing.T) {
 		f.advance(t, time.Minute)
 		f.setProgressing(t, configv1.ConditionTrue)
 		f.advance(t, time.Minute)
-		if calls != 2 {
-			t.Errorf("called %d times", calls)
-		}
+		checktest.FailIf(t, calls != 2, "called %d times", calls)
 	})
 }
 
@@ -207,9 +197,7 @@ func TestFollowLive(t *testing.T) {
 				told = append(told, s.String())
 				cancel()
 			}})
-			if err != nil || len(told) != 1 || told[0] != "not updating" {
-				t.Errorf("told %q, %v", told, err)
-			}
+			checktest.FailIf(t, err != nil || len(told) != 1 || told[0] != "not updating", "told %q, %v", told, err)
 		})
 	}
 }

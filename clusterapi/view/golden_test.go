@@ -272,12 +272,12 @@ func TestColumns(t *testing.T) {
 			wantTexts(t, "", "No resources found\n", columns(&view.Objects{ClusterOperators: []*configv1.ClusterOperator{nil}}, kind, now))
 			for _, o := range []*view.Objects{full, {}} {
 				w := failingWriter(3)
-				if err := view.WriteColumns(&w, &w, o, kind, now); err != errFull {
-					t.Errorf("error is %v", err)
-				}
+				checktest.ErrorIs(t, errFull, view.WriteColumns(&w, &w, o, kind, now))
 			}
 		})
 	}
+	lost := &view.Objects{Missing: []view.Missing{{Kind: "ClusterOperator", Reason: "lost"}}}
+	wantTexts(t, "", "warning: ClusterOperator: lost\n", columns(lost, "ClusterOperator", now))
 	if err := view.WriteColumns(io.Discard, io.Discard, full, "Node", now); err == nil || err.Error() != `no columns for kind "Node"` {
 		t.Errorf("error is %v", err)
 	}

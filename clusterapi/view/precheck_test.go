@@ -126,9 +126,7 @@ func TestCheckAlertsDetails(t *testing.T) {
 	} {
 		got := checkAlerts(t, alert("Any", append(tt.set, "severity=critical")...))[0].Message
 		_, got, _ = strings.Cut(got, "worth investigating. ")
-		if got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.set, got, tt.want)
-		}
+		checktest.FailIf(t, got != tt.want, "%v: %q, want %q", tt.set, got, tt.want)
 	}
 }
 
@@ -193,9 +191,7 @@ func TestRunPrechecks(t *testing.T) {
 		func(context.Context) ([]view.PrecheckCondition, error) { return asExpected("a"), broken },
 		func(context.Context) ([]view.PrecheckCondition, error) { return asExpected("b"), nil },
 	)
-	if len(found) != 2 || !errors.Is(found[0].Err, broken) || found[1].Err != nil {
-		t.Fatalf("found %v", found)
-	}
+	checktest.FatalIf(t, len(found) != 2 || !errors.Is(found[0].Err, broken) || found[1].Err != nil, "found %v", found)
 	checktest.Same(t, [][]view.PrecheckCondition{asExpected("a"), asExpected("b")}, [][]view.PrecheckCondition{found[0].Conditions, found[1].Conditions})
 }
 

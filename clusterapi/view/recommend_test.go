@@ -78,9 +78,7 @@ func TestRecommendSamples(t *testing.T) {
 				out, _, _ = strings.Cut(out, "\nerror: ")
 			}
 			checkSample(t, tt.want, out)
-			if errOut != "" {
-				t.Errorf("warned %q", errOut)
-			}
+			checktest.FailIf(t, errOut != "", "warned %q", errOut)
 		})
 	}
 }
@@ -229,9 +227,7 @@ func TestRecommendProcedure(t *testing.T) {
 			}
 			out, _ := texts(recommendWriter(t, view.RecommendInput{ClusterVersion: cv}, view.RecommendText{}))
 			text, ok := strings.CutPrefix(out, "\nUpdates to 4.14:\n")
-			if !ok {
-				t.Fatalf("no title: %q", out)
-			}
+			checktest.FatalIf(t, !ok, "no title: %q", out)
 			if got := shape(text); got != tt.want {
 				t.Errorf("lines are %q, want %q:\n%s", got, tt.want, out)
 			}
@@ -464,9 +460,7 @@ func TestRecommendRefusals(t *testing.T) {
 				t.Errorf("wrote %q and %q before the error %v", out.String(), errOut.String(), err)
 			}
 		}
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("error is %v, want %s", err, tt.want)
-		}
+		checktest.FailIf(t, err == nil || err.Error() != tt.want, "error is %v, want %s", err, tt.want)
 	}
 }
 

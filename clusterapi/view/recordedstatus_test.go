@@ -60,9 +60,7 @@ func TestStatusOfRecording(t *testing.T) {
 			t.Errorf("look %d: forked (-live +forked):\n%s", i, diff)
 		}
 	}
-	if len(seen) < looks/2 {
-		t.Errorf("the update waited on the runlevels %v", seen)
-	}
+	checktest.FailIf(t, len(seen) < looks/2, "the update waited on the runlevels %v", seen)
 }
 
 // What a must-gather is assumed to have completely stands in the status, beside
@@ -190,9 +188,7 @@ func TestRecordedStatus(t *testing.T) {
 				want := checktest.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 				text := string(want)
 				if d, ok := differences[name]; ok {
-					if !strings.Contains(text, d[0]) {
-						t.Errorf("the recorded output lacks %q", d[0])
-					}
+					checktest.FailIf(t, !strings.Contains(text, d[0]), "the recorded output lacks %q", d[0])
 					text = strings.ReplaceAll(text, d[0], d[1])
 				}
 				checktest.Same(t, text, out.String())

@@ -296,9 +296,13 @@ func (s *Status) unknownNodes() string {
 // String is the status in one line. It can be called concurrently.
 func (s *Status) String() string {
 	var b strings.Builder
-	if c := s.ControlPlane; c == nil {
+	c := s.ControlPlane
+	switch {
+	case c == nil && s.unknownNodes() != "":
+		b.WriteString("control plane not updating, nodes unknown")
+	case c == nil:
 		b.WriteString("not updating")
-	} else {
+	default:
 		fmt.Fprintf(&b, "%s: %s, %d of %d operators updated", c.Target, c.Assessment, c.Updated, c.Total)
 		for _, p := range s.Pools {
 			if p.Total > 0 {

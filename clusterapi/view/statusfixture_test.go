@@ -199,9 +199,7 @@ func statusText(t testing.TB, o *view.Objects, at time.Duration, opts view.Statu
 func section(t testing.TB, text, from, to string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut("\n"+text, "\n"+from)
-	if !ok {
-		t.Fatalf("no line %q in:\n%s", from, text)
-	}
+	checktest.FatalIf(t, !ok, "no line %q in:\n%s", from, text)
 	rest = from + rest
 	if to != "" {
 		if body, _, ok := strings.Cut(rest, "\n"+to); ok {

@@ -357,6 +357,9 @@ func TestUnknown(t *testing.T) {
 		if !strings.Contains(out, tt.out) || !strings.Contains(warn, tt.warn) {
 			t.Errorf("%s:\n%s\n%s", tt.kind, out, warn)
 		}
+		if s.ControlPlane == nil {
+			checktest.Same(t, "control plane not updating, nodes unknown", s.String())
+		}
 		if len(s.Unknown) != 1 || s.Unknown[0].Kind != tt.kind || s.Unknown[0].Reason != "lost" || s.Unknown[0].Effect == "" {
 			t.Errorf("%s: %+v", tt.kind, s.Unknown)
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -456,16 +457,12 @@ func TestPoolMembership(t *testing.T) {
 		o.MachineConfigPools = tt.pools
 		got := ""
 		for i, p := range assess(t, o, 0).Pools {
-			if p.Name != tt.pools[i].Name {
-				t.Errorf("%s: pools changed their order", tt.name)
-			}
+			checktest.FailIf(t, p.Name != tt.pools[i].Name, "%s: pools changed their order", tt.name)
 			if len(p.Nodes) > 0 {
 				got += p.Name
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: the node is of %q, want %q", tt.name, got, tt.want)
-		}
+		checktest.FailIf(t, got != tt.want, "%s: the node is of %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -497,9 +494,7 @@ func TestPoolCounts(t *testing.T) {
 	}
 	o.MachineConfigPools[1].Spec.Paused = true // nodes on their way go on
 	p = assess(t, o, time.Minute).Pools[1]
-	if p.Excluded != 2 || p.Pending != 0 || p.Outdated != 7 || p.Progressing != 3 {
-		t.Errorf("paused: %+v", p)
-	}
+	checktest.FailIf(t, p.Excluded != 2 || p.Pending != 0 || p.Outdated != 7 || p.Progressing != 3, "paused: %+v", p)
 }
 
 func TestPoolTable(t *testing.T) {
@@ -557,9 +552,7 @@ func TestPausedPoolInsight(t *testing.T) {
 			"  Resources:\n    machineconfigpools.machineconfiguration.openshift.io: "+pool+"\n"+
 			"  Description: Pool is paused, which stops all changes to the nodes in the pool, including updates. The nodes will not be updated until the pool is unpaused by the administrator.\n",
 			section(t, statusText(t, o, time.Minute, view.StatusText{Details: "health"}), "Message", ""))
-		if len(s.Health) != 1 || s.Health[0].Scope != "WorkerPool" {
-			t.Errorf("%+v", s.Health)
-		}
+		checktest.FailIf(t, len(s.Health) != 1 || s.Health[0].Scope != "WorkerPool", "%+v", s.Health)
 	}
 	o := withNodes(updating(), newNode("a", "worker"))
 	o.MachineConfigPools[1].Spec.Paused = true

@@ -164,9 +164,7 @@ func TestStatusSame(t *testing.T) {
 		saved.ClusterOperators, saved.Nodes = slices.Clone(o.ClusterOperators), slices.Clone(o.Nodes)
 		saved.ClusterVersion = o.ClusterVersion.DeepCopy()
 		edit()
-		if at(time.Minute).Same(before) {
-			t.Errorf("%s makes no difference", name)
-		}
+		checktest.FailIf(t, at(time.Minute).Same(before), "%s makes no difference", name)
 		*o = saved
 	}
 	var none *view.Status
@@ -183,9 +181,7 @@ func TestNilObjects(t *testing.T) {
 	o.MachineConfigs = append(o.MachineConfigs, nil)
 	o.Deployments = append(operatorImage("i"), nil)
 	s := assess(t, o, time.Minute)
-	if s.ControlPlane.Total != 4 || len(s.Pools) != 2 || s.Pools[1].Total != 1 {
-		t.Errorf("%+v", s)
-	}
+	checktest.FailIf(t, s.ControlPlane.Total != 4 || len(s.Pools) != 2 || s.Pools[1].Total != 1, "%+v", s)
 	o.ClusterOperators = []*configv1.ClusterOperator{nil}
 	if _, err := view.AssessStatus(o, updateStart); err == nil || !strings.HasPrefix(err.Error(), "no cluster operator information") {
 		t.Error(err)

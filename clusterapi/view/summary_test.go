@@ -114,9 +114,7 @@ func TestSummarySamples(t *testing.T) {
 		t.Run(tt.want, func(t *testing.T) {
 			out, errOut := texts(summaryWriter(t, readVersion(t, "testdata/"+tt.cv), tt.o))
 			checkSample(t, tt.want, out)
-			if errOut != "" {
-				t.Errorf("warned %q", errOut)
-			}
+			checktest.FailIf(t, errOut != "", "warned %q", errOut)
 		})
 	}
 }
@@ -188,9 +186,7 @@ func TestSummaryOrder(t *testing.T) {
 		got = append(got, r.Version)
 	}
 	want := "4.14.0+b 4.14.0+a 4.10.0 4.10.0-rc.10 4.10.0-rc.2 4.9.0 v4.99.0 4.10 04.1.0 "
-	if strings.Join(got, " ") != want {
-		t.Errorf("order is %q, want %q", got, want)
-	}
+	checktest.FailIf(t, strings.Join(got, " ") != want, "order is %q, want %q", got, want)
 }
 
 // TestVersionTable aligns versions: a column has 14 places at least, and one more

@@ -53,9 +53,7 @@ func TestCacheRounds(t *testing.T) {
 		checktest.Equal(t, want, round(), "round %d", i+1)
 		now.SetTime(now.Now().Add(1001 * time.Millisecond))
 	}
-	if !slices.Equal(asked, []string{"A", "B", "C"}) {
-		t.Errorf("evaluated %v", asked)
-	}
+	checktest.FailIf(t, !slices.Equal(asked, []string{"A", "B", "C"}), "evaluated %v", asked)
 	now.SetTime(graphtest.Start.Add(time.Hour + time.Minute))
 	if got := round(); got != "true true true" || len(asked) != 4 {
 		t.Errorf("after an hour: %s, evaluated %v", got, asked)

@@ -129,9 +129,7 @@ func TestEvaluateLists(t *testing.T) {
 		t.Error("the input was changed")
 	}
 	none := risk.Evaluator{Matcher: graphtest.Facts}.Evaluate(context.Background(), []configv1.Release{graphtest.Release("4.2.1")}, conditional[:1], nil, graphtest.Start)
-	if none.Available != nil {
-		t.Errorf("%v is not nil", none.Available)
-	}
+	checktest.FailIf(t, none.Available != nil, "%v is not nil", none.Available)
 }
 
 func TestEvaluateTransitionTimes(t *testing.T) {
@@ -256,8 +254,6 @@ func TestNextUpdate(t *testing.T) {
 				t.Errorf("%s: %+v", tt.name, next)
 			}
 		}
-		if got != tt.want || why != tt.why {
-			t.Errorf("%s: %q, %q", tt.name, got, why)
-		}
+		checktest.FailIf(t, got != tt.want || why != tt.why, "%s: %q, %q", tt.name, got, why)
 	}
 }

@@ -83,9 +83,7 @@ func TestMergeRisks(t *testing.T) {
 			checktest.Equal(t, test.want, strings.Join(pairs, " "), "conditional")
 			checktest.Equal(t, len(test.errs) == 0, err == nil, "error %v, want %v", err, test.errs)
 			for _, text := range test.errs {
-				if err != nil && !strings.Contains(err.Error(), text) {
-					t.Errorf("error %v, want %s", err, text)
-				}
+				checktest.FailIf(t, err != nil && !strings.Contains(err.Error(), text), "error %v, want %s", err, text)
 			}
 		})
 	}
@@ -183,9 +181,7 @@ func TestRisksOfAlerts(t *testing.T) {
 				checktest.Equal(t, 0, len(risks), "%+v", risks)
 				return
 			}
-			if len(risks) != 1 {
-				t.Fatalf("%+v", risks)
-			}
+			checktest.FatalIf(t, len(risks) != 1, "%+v", risks)
 			r, c := risks[0], risks[0].Conditions[0]
 			if r.Message != test.message || r.URL != test.url || c.Message != test.condition || c.Reason != "Alert:firing" || !c.LastTransitionTime.Time.Equal(graphtest.Start.Add(time.Duration(test.minutes)*time.Minute)) {
 				t.Errorf("%+v", r)

@@ -151,9 +151,7 @@ func TestRetrievalKnowsNothing(t *testing.T) {
 	if available, conditional, ok := r.Published(wanted, true); !ok || available != nil || conditional != nil {
 		t.Error(available, conditional, ok)
 	}
-	if !r.Undecided() || r.Current().Version != "4.2.0" {
-		t.Errorf("%+v", r)
-	}
+	checktest.FailIf(t, !r.Undecided() || r.Current().Version != "4.2.0", "%+v", r)
 	if p := r.Plan(wanted, interval, graphtest.Start); !p.Reevaluate || p.Fetch {
 		t.Errorf("%+v", p)
 	}
@@ -196,13 +194,9 @@ func TestRetrievalTransitionTimes(t *testing.T) {
 		checktest.Good(t, err)
 		return a, c
 	}, graphtest.Start)
-	if len(r.Evaluation.Available) != 0 || len(r.Evaluation.Conditional) != 1 {
-		t.Errorf("%+v", r.Evaluation)
-	}
+	checktest.FailIf(t, len(r.Evaluation.Available) != 0 || len(r.Evaluation.Conditional) != 1, "%+v", r.Evaluation)
 	r.Evaluate(context.Background(), risk.Evaluator{Matcher: graphtest.Facts}, nil, graphtest.Start)
-	if len(r.Evaluation.Available) != 1 || len(r.Evaluation.Conditional) != 0 {
-		t.Errorf("%+v", r.Evaluation)
-	}
+	checktest.FailIf(t, len(r.Evaluation.Available) != 1 || len(r.Evaluation.Conditional) != 0, "%+v", r.Evaluation)
 }
 
 // A verdict of the first fetch keeps its time after the second.

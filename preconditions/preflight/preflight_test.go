@@ -94,9 +94,7 @@ func TestSubmit(t *testing.T) {
 			_, report, err := preflight.Submit(t.Context(), api, tt.request, preflight.Options{
 				Checks: []preconditions.Check{counted{&runs, &seen, tt.blocks}}, Policy: tt.policy,
 			})
-			if runs != tt.runs || (report != nil) != (tt.runs > 0) {
-				t.Errorf("%d runs, report %v", runs, report)
-			}
+			checktest.FailIf(t, runs != tt.runs || (report != nil) != (tt.runs > 0), "%d runs, report %v", runs, report)
 			if tt.target != "" && (seen.Target.String() != tt.target || seen.Kind != tt.kind || seen.Now.IsZero()) {
 				t.Errorf("the check saw %s, %s at %s", seen.Target, seen.Kind, seen.Now)
 			}
@@ -361,9 +359,7 @@ func TestAction(t *testing.T) {
 				return
 			}
 			checktest.OK(t, err)
-			if out.Done != tt.done || !strings.Contains(out.Text, tt.text) {
-				t.Errorf("%+v", out)
-			}
+			checktest.FailIf(t, out.Done != tt.done || !strings.Contains(out.Text, tt.text), "%+v", out)
 		})
 	}
 }

@@ -45,9 +45,7 @@ func TestMultiArch(t *testing.T) {
 		var m remedy.MultiArch
 		var advice *remedy.MultiArchAdvice
 		again(t, func() (err error) { advice, err = m.Start(t.Context(), api); return err })
-		if advice.Migrated || advice.Decision.Blocked || len(advice.Next) < 4 {
-			t.Errorf("%+v", advice)
-		}
+		checktest.FailIf(t, advice.Migrated || advice.Decision.Blocked || len(advice.Next) < 4, "%+v", advice)
 		checktest.Same(t, want, versionOf(t, api).Spec.DesiredUpdate)
 		before := versionOf(t, api).ResourceVersion
 		if _, err := m.Start(t.Context(), api); err != nil || versionOf(t, api).ResourceVersion != before {

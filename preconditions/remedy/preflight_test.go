@@ -137,9 +137,7 @@ func TestPreflightOfOthers(t *testing.T) {
 	api := forkOf(t, nil, clusterVersion("4.18.5"), module("a"), preflightCRD("releaseImage"), theirs)
 	p := remedy.Preflight{Image: image}
 	progress, err := p.Start(t.Context(), api)
-	if err != nil || progress.Name != "theirs" || progress.Created {
-		t.Errorf("%+v, %v", progress, err)
-	}
+	checktest.FailIf(t, err != nil || progress.Name != "theirs" || progress.Created, "%+v, %v", progress, err)
 	checktest.Good(t, p.Finish(t.Context(), api))
 	checktest.Good(t, checktest.Err(api.Get(t.Context(), preflightKind, clusterapi.Key("", "theirs"))))
 }

@@ -114,16 +114,12 @@ func TestDecodePods(t *testing.T) {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}}
 		want, wantErr := clusterapi.FromUnstructured[corev1.Pod](u.DeepCopy())
 		got, err := rules.DecodePods([]*clusterapi.Object{clusterapi.NewObject(u)})
-		if (err != nil) != (wantErr != nil) {
-			t.Fatalf("error %v, want %v", err, wantErr)
-		}
+		checktest.FatalIf(t, (err != nil) != (wantErr != nil), "error %v, want %v", err, wantErr)
 		if err != nil {
 			return
 		}
 		decoded++
 		checktest.Same(t, slim(want), slim(got[0]), cmpopts.EquateEmpty())
 	})
-	if decoded*5 < pods {
-		t.Errorf("only %d of %d random pods could be decoded", decoded, pods)
-	}
+	checktest.FailIf(t, decoded*5 < pods, "only %d of %d random pods could be decoded", decoded, pods)
 }
