@@ -341,6 +341,12 @@ func TestBuilderProblems(t *testing.T) {
 		{"canary with sizes and short windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Window, o.NodeTime = time.Minute, time.Hour }),
 			[]string{"the window of 1m0s is shorter than the 1h0m0s that a node takes"}, nil},
 		{"canary without sizes", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Sizes = []int{} }), []string{"there are no groups"}, nil},
+		{"canary of a label that is there", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			mcptest.Label(mcp.LabelNodeRolePrefix+"workerpool-canary", "")(&c.Nodes[5])
+		}), []string{`group "workerpool-canary": node w002 has the label of its nodes already`}, nil},
+		{"windows, with a drain of the control plane that never ends", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			c.Drains = mcp.DrainObjects{Pods: []*corev1.Pod{appPod("db", "db", "m0", "")}, Budgets: []*policyv1.PodDisruptionBudget{budgetOf("db", 1, 1)}}
+		}), []string{"node m0: pod app/db blocks its drain (NeverAllows): "}, nil},
 		{"canary without groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Groups = []plan.Group{} }), []string{"there are no groups"}, nil},
 		{"canary numbers", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.MaxUnavailable = -1 }), []string{"MaxUnavailable is negative: -1"}, nil},
 		{"canary of a large pool by expressions", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
@@ -488,6 +494,13 @@ func TestDrainsAreJudged(t *testing.T) {
 	ill := never
 	ill.Budgets = []*policyv1.PodDisruptionBudget{budgetOf("db", 1, 1)}
 	ill.Budgets[0].Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 3}
+	crowd := never // of pods that are ill, before the one that never leaves
+	others := budgetOf("ill", 1, 1)
+	others.Status = ill.Budgets[0].Status
+	crowd.Pods, crowd.Budgets = slices.Clone(never.Pods), append(slices.Clone(never.Budgets), others)
+	for i := range 21 {
+		crowd.Pods = append(crowd.Pods, appPod(fmt.Sprint("a", i), "ill", "w001", ""))
+	}
 	start := []plan.Window{{Start: mcptest.Epoch, Duration: 24 * time.Hour}}
 	for name, build := range map[string]func(plan.Cluster) ([]string, error){
 		"canary": func(c plan.Cluster) ([]string, error) {
@@ -513,6 +526,7 @@ func TestDrainsAreJudged(t *testing.T) {
 		}{
 			{never, "node w001: pod app/db blocks its drain (NeverAllows): ", ""},
 			{two, "node w001: pod app/db blocks its drain (TwoBudgets): ", ""},
+			{crowd, "node w001: pod app/db blocks its drain (NeverAllows): ", "1 more pods block drains"},
 			{ill, "", "node w001: pod app/db blocks its drain (Unhealthy): "},
 		} {
 			c := clusterOf(3)

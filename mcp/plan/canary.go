@@ -245,9 +245,7 @@ func (x *canary) validateGroups(groups []Group) {
 		} else if texts := validation.IsQualifiedName(mcp.LabelNodeRolePrefix + g.Pool); texts != nil {
 			f.add("the name is no label: %s", strings.Join(texts, "; "))
 		}
-		if x.b.pools[g.Pool] != nil {
-			f.add("a pool of this name exists")
-		}
+		x.validatePool(f, g)
 		if g.MaxUnavailable != nil {
 			if err := validLimit(g.MaxUnavailable); err != nil {
 				f.add("%w", err)
@@ -280,6 +278,19 @@ func (x *canary) validateGroups(groups []Group) {
 	x.validateStarts(windows)
 	if len(groups) > 0 {
 		x.warnOfCanary(groups[0])
+	}
+}
+
+// validatePool requires that the pool of a group is new, and gets no nodes but the group's.
+func (x *canary) validatePool(f *faults, g Group) {
+	if x.b.pools[g.Pool] != nil {
+		f.add("a pool of this name exists")
+		return
+	}
+	for _, n := range x.b.c.Nodes {
+		if role, is := n.Labels[mcp.LabelNodeRolePrefix+g.Pool]; is && role == "" && !slices.Contains(g.Nodes, n.Name) {
+			f.add("node %s has the label of its nodes already", n.Name)
+		}
 	}
 }
 

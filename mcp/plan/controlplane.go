@@ -52,7 +52,7 @@ func PlanControlPlaneOnly(c Cluster, o ControlPlaneOnlyOptions) (p Plan, warning
 	b.atRest(slices.Concat(b.controlPlane(), pools)...)
 	b.others("", pools...)
 	b.certificates(pools...)
-	b.drains(b.view(b.c.Nodes), b.namesIn(pools...))
+	b.drains(b.view(b.c.Nodes), b.drained("any", pools...))
 	from := b.idle()
 	hops := b.hops(from, o)
 	if hops != nil {

@@ -28,8 +28,15 @@ func (b *builder) view(nodes []corev1.Node) mcp.DrainView {
 	return mcp.NewDrainView(o)
 }
 
-// namesIn are the names of the nodes of pools.
-func (b *builder) namesIn(pools ...string) []string {
+// drained are the names of the nodes that a plan drains: those of its pools, and if it
+// updates the cluster those of all other pools that are not paused.
+func (b *builder) drained(version string, pools ...string) []string {
+	pools = slices.Clone(pools)
+	for _, name := range b.poolNames() {
+		if version != "" && !b.pools[name].Spec.Paused && !slices.Contains(pools, name) {
+			pools = append(pools, name)
+		}
+	}
 	var out []string
 	for _, pool := range pools {
 		out = append(out, namesOf(b.nodes[pool])...)
@@ -43,17 +50,18 @@ const mostNamed = 20
 // drains refuses drains that never end, since no budget will ever allow an eviction, and
 // warns of pods that block drains otherwise.
 func (b *builder) drains(view mcp.DrainView, nodes []string) {
-	named := 0
+	named := map[bool]int{} // by whether they never end
 	more := 0
 	for _, node := range nodes {
 		for _, p := range mcp.DrainPlan(node, view).Blocked() {
-			named++
-			if named > mostNamed {
+			never := p.Kind == mcp.DrainNeverAllows || p.Kind == mcp.DrainTwoBudgets
+			named[never]++
+			if named[never] > mostNamed {
 				more++
 				continue
 			}
 			report := b.warn
-			if p.Kind == mcp.DrainNeverAllows || p.Kind == mcp.DrainTwoBudgets {
+			if never {
 				report = b.add
 			}
 			report("node %s: pod %s blocks its drain (%s): %s; %s", node, p.Pod, p.Kind, p.Text, p.Fix)
@@ -70,7 +78,7 @@ func (b *builder) drains(view mcp.DrainView, nodes []string) {
 func (x *canary) validateMoves(groups []Group) {
 	after := x.movedNodes(groups)
 	view := x.b.view(after)
-	x.b.drains(view, namesOf(x.b.nodes[x.o.Pool]))
+	x.b.drains(view, x.b.drained(x.o.Version, x.o.Pool))
 	left := map[string]int{} // by label, nodes that keep it
 	for _, n := range after {
 		for label := range n.Labels {

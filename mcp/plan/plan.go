@@ -103,7 +103,8 @@ const (
 	// Gate is an action that holds up the plan: until a window opens, somebody
 	// approves, or workloads are healthy.
 	Gate StepKind = "Gate"
-	// Cordon makes a node unschedulable.
+	// Cordon makes a node unschedulable. It waits until the node's pool may lose it, and
+	// while its machine-config daemon updates it; so does Drain.
 	Cordon StepKind = "Cordon"
 	// Drain evicts the pods of a node, within what budgets allow. It never
 	// forces.

@@ -86,7 +86,7 @@ func (b *builder) validateWindows(o WindowsOptions) {
 	}
 	b.others(o.Version, o.Pools...)
 	b.certificates(o.Pools...)
-	b.drains(b.view(b.c.Nodes), b.namesIn(o.Pools...))
+	b.drains(b.view(b.c.Nodes), b.drained(o.Version, o.Pools...))
 	if o.NodeTime == 0 {
 		b.add("the time of a node is needed, to know when a window is about to end")
 	}
