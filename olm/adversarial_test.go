@@ -172,7 +172,7 @@ func (a *adversary) snapshot(t testing.TB, entries int) olm.Snapshot {
 	for _, n := range names {
 		subs = append(subs, sub(n, ""))
 	}
-	return snapshot(contents(t, lines...), nil, subs...)
+	return snapshot(contents(lines...), nil, subs...)
 }
 
 // TestAdversaries: hard catalogs meet few conflicts.
@@ -226,7 +226,7 @@ func pigeons(t testing.TB, n int) olm.Snapshot {
 			lines = append(lines, fmt.Sprintf("p%02d-%02d.v1 label=l%d Place%d", i, j, i, j))
 		}
 	}
-	return snapshot(contents(t, lines...), nil, subs...)
+	return snapshot(contents(lines...), nil, subs...)
 }
 
 func TestLimit(t *testing.T) {
@@ -254,7 +254,7 @@ func TestLimit(t *testing.T) {
 // TestGiveUp: what is too hard for one Subscription holds back that one alone.
 func TestGiveUp(t *testing.T) {
 	s := pigeons(t, 14)
-	c := contents(t, "easy.v2 >easy.v1", "easy.v1", "zeal.v1 -Helper", "help.v1 Helper")
+	c := contents("easy.v2 >easy.v1", "easy.v1", "zeal.v1 -Helper", "help.v1 Helper")
 	s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: ns, Name: "easy"}, Contents: c})
 	s.Subscriptions = append(s.Subscriptions, sub("easy", "easy.v1", source("easy", ns)), sub("zeal", "", source("easy", ns)))
 	s.Installed = append(s.Installed, installed("easy.v1")...)
@@ -327,7 +327,7 @@ func TestExplainLongChannel(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	g := resolve(t, snapshot(contents(t, lines...), nil, sub("p", "")), olm.Options{})
+	g := resolve(t, snapshot(contents(lines...), nil, sub("p", "")), olm.Options{})
 	e := checktest.Get(g.Explain(context.Background(), "p"))(t)
 	if got := len(e.Children); got != 1000 { // and that p.v1 is the first that can be
 		t.Errorf("%d reasons", got)

@@ -74,11 +74,11 @@ func resolveCase(t *testing.T, lines []string) {
 			operators[key] = append(operators[key], value)
 		}
 	}
-	s.Catalogs[0].Contents = contents(t, operators["catalog"]...)
+	s.Catalogs[0].Contents = contents(operators["catalog"]...)
 	for _, key := range catalogs {
 		place, priority, _ := strings.Cut(strings.TrimPrefix(key, "catalog:"), "=")
 		namespace, name, _ := strings.Cut(place, "/")
-		c := olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: namespace, Name: name}, Contents: contents(t, operators[key]...)}
+		c := olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: namespace, Name: name}, Contents: contents(operators[key]...)}
 		if c.Priority, _ = strconv.Atoi(priority); name == "" {
 			t.Fatalf("unknown line %q", key)
 		}

@@ -13,7 +13,7 @@ import (
 // TestCheck: a generation that breaks a promise is found out. As olm.Resolve makes
 // none, a good one is changed.
 func TestCheck(t *testing.T) {
-	c := contents(t, "a.v2 New >a.v1", "a.v1 Old", "n.v1 -Missing", "d.v1 Old deprecated")
+	c := contents("a.v2 New >a.v1", "a.v1 Old", "n.v1 -Missing", "d.v1 Old deprecated")
 	s := snapshot(c, installed("a.v1 Old", "z.v1 -Old"), sub("a", "a.v1"))
 	for _, tc := range []struct {
 		name   string

@@ -14,7 +14,7 @@ import (
 // TestExplainLater: what becomes of a snapshot after its resolution plays no
 // part.
 func TestExplainLater(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 -B", "b.v1 B", "b.v2 >b.v1"), installed("a.v1 -B", "b.v1 B"), sub("a", "a.v1"), sub("b", "b.v1"))
+	s := snapshot(contents("a.v1 -B", "b.v1 B", "b.v2 >b.v1"), installed("a.v1 -B", "b.v1 B"), sub("a", "a.v1"), sub("b", "b.v1"))
 	g := resolve(t, s, olm.Options{})
 	want := checktest.Get(g.Explain(context.Background(), "b"))(t)
 	s.Subscriptions[1].Name, s.Subscriptions[1].Status.InstalledCSV = "x", "b.v2"
@@ -26,7 +26,7 @@ func TestExplainLater(t *testing.T) {
 
 // TestWhyForeign: what the generation does not have is not explained.
 func TestWhyForeign(t *testing.T) {
-	g := resolve(t, snapshot(contents(t, "a.v1"), nil, sub("a", "")), olm.Options{})
+	g := resolve(t, snapshot(contents("a.v1"), nil, sub("a", "")), olm.Options{})
 	if _, err := g.Explain(t.Context(), "x"); !errors.Is(err, olm.ErrNothingToExplain) {
 		t.Errorf("error %v", err)
 	}
@@ -39,8 +39,8 @@ func TestWhyForeign(t *testing.T) {
 }
 
 func TestExplainNotSatisfiable(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 -K", "k.v1 K", "k.v2 L >k.v1", "a.v2 @beta"), installed("k.v2 L"), sub("a", ""), sub("k", "k.v2"))
-	s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: "elsewhere", Name: "d"}, Contents: contents(t, "z.v1 K")})
+	s := snapshot(contents("a.v1 -K", "k.v1 K", "k.v2 L >k.v1", "a.v2 @beta"), installed("k.v2 L"), sub("a", ""), sub("k", "k.v2"))
+	s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: "elsewhere", Name: "d"}, Contents: contents("z.v1 K")})
 	o := olm.Options{AllOrNothing: true}
 	_, err := olm.Resolve(context.Background(), s, o)
 	var unsat *olm.NotSatisfiable
@@ -71,7 +71,7 @@ way out: offer catalog elsewhere/d to the namespace
 // TestNotSatisfiableTwice: each conflict is reported, and what ends one of them
 // helps.
 func TestNotSatisfiableTwice(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 -Gone", "b.v1 -Lost", "b.v0 @old", "c.v1"), nil, sub("a", ""), sub("b", ""), sub("c", ""))
+	s := snapshot(contents("a.v1 -Gone", "b.v1 -Lost", "b.v0 @old", "c.v1"), nil, sub("a", ""), sub("b", ""), sub("c", ""))
 	o := olm.Options{AllOrNothing: true}
 	_, err := olm.Resolve(context.Background(), s, o)
 	var unsat *olm.NotSatisfiable

@@ -18,7 +18,7 @@ import (
 func TestGenerationJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true, channels: rapid.Bool().Draw(t, "channels")})
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
+		g, err := olm.Resolve(context.Background(), w.snapshot(), olm.Options{})
 		if err != nil {
 			return
 		}
@@ -47,7 +47,7 @@ func TestGenerationJSON(t *testing.T) {
 // TestReadGenerationRefuses: JSON of another form, and a generation that is not
 // what the resolution comes to.
 func TestReadGenerationRefuses(t *testing.T) {
-	g := resolve(t, snapshot(contents(t, "a.v1", "a.v2 >a.v1"), installed("a.v1"), sub("a", "a.v1")), olm.Options{})
+	g := resolve(t, snapshot(contents("a.v1", "a.v2 >a.v1"), installed("a.v1"), sub("a", "a.v1")), olm.Options{})
 	text := checktest.Get(json.Marshal(g))(t)
 	var fields map[string]any
 	checktest.OK(t, json.Unmarshal(text, &fields))

@@ -306,7 +306,7 @@ func TestGreedyAgainstSearch(t *testing.T) {
 			if strict && slices.ContainsFunc(want.r.subs, func(s refSub) bool { return s.nowhere }) {
 				continue
 			}
-			got, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{AllOrNothing: strict})
+			got, err := olm.Resolve(context.Background(), w.snapshot(), olm.Options{AllOrNothing: strict})
 			if prevented := (*olm.Prevented)(nil); strict && errors.As(err, &prevented) {
 				continue
 			}

@@ -35,7 +35,7 @@ func at(v string) *semver.Version {
 }
 
 func TestPath(t *testing.T) {
-	c := contents(t,
+	c := contents(
 		"a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v0", "a.v4 >a.v3 range=>=2.5.0_<3.0.0",
 		"a.v5 @beta >a.v4", "a.v4 @beta >a.v3", "a.v3 @beta",
 		"b.v1", "b.v2",
@@ -64,7 +64,7 @@ func TestPath(t *testing.T) {
 }
 
 func TestPathTo(t *testing.T) {
-	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3 range=>=1.0.0_<2.0.0", "a.v5 >a.v4 deprecated range=<5.0.0")
+	c := contents("a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3 range=>=1.0.0_<2.0.0", "a.v5 >a.v4 deprecated range=<5.0.0")
 	for _, tc := range []struct{ name, to, want string }{
 		{"the shortest", "a.v4", "a.v1>a.v4 skipRange@stable"},
 		{"not the one that an update takes", "a.v3", "a.v1>a.v2 replaces@stable, a.v2>a.v3 replaces@stable"},

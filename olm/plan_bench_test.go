@@ -23,7 +23,7 @@ func chain(n int) []string {
 
 func BenchmarkPathTo(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		c := contents(b, chain(n)...)
+		c := contents(chain(n)...)
 		last := fmt.Sprintf("a.v%d", n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -41,7 +41,7 @@ func BenchmarkPathTo(b *testing.B) {
 // that each have two updates to go.
 func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
-		c := contents(b, "a.v1 X"+limit("4.17"), "a.v2 X >a.v1"+limit("4.18"), "a.v3 X >a.v2"+limit("4.19"))
+		c := contents("a.v1 X"+limit("4.17"), "a.v2 X >a.v1"+limit("4.18"), "a.v3 X >a.v2"+limit("4.19"))
 		var snapshots []*olm.Snapshot
 		for i := range n {
 			s := snapshot(c, installed("a.v1 X"+limit("4.17")), sub("a", "a.v1"))

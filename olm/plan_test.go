@@ -28,7 +28,7 @@ func planFor(t *testing.T, target string, snapshots ...olm.Snapshot) *olm.Cluste
 
 // A fault of one namespace does not hide the plan of another.
 func TestPlanNamespaces(t *testing.T) {
-	c := contents(t, "a.v1 X"+limit("4.18"), "a.v2 X -Y >a.v1", "a.v3 X -Y >a.v2", "b.v1 Y", "d.v1 Z -Q >d.v0")
+	c := contents("a.v1 X"+limit("4.18"), "a.v2 X -Y >a.v1", "a.v3 X -Y >a.v2", "b.v1 Y", "d.v1 Z -Q >d.v0")
 	bad := snapshot(c, nil, sub("a", ""))
 	bad.OperatorGroups = nil
 	s := snapshot(c, installed("a.v1 X"+limit("4.18"), "d.v0 Z"), sub("a", "a.v1"), sub("d", "d.v0"))
@@ -96,7 +96,7 @@ func TestPlanTarget(t *testing.T) {
 			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.22: goes on to a.v2 after 1 generation"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
+			s := snapshot(contents(tc.catalog...), installed(tc.installed...), tc.subs...)
 			p := planFor(t, tc.target, s).Target
 			got := []string{fmt.Sprint(p.Generations)}
 			for _, o := range p.Operators {
@@ -116,7 +116,7 @@ func TestPlanErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))
+	s := snapshot(contents("a.v1 X"), nil, sub("a", ""))
 	if _, err := olm.Plan(ctx, []*olm.Snapshot{&s}, olm.PlanOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -124,7 +124,7 @@ func TestPlanErrors(t *testing.T) {
 
 // Only the catalogs of a Subscription are asked for a way.
 func TestPlanTargetCatalogs(t *testing.T) {
-	old, fresh := contents(t, "a.v1 X"+limit("4.18")), contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1")
+	old, fresh := contents("a.v1 X"+limit("4.18")), contents("a.v1 X"+limit("4.18"), "a.v2 X >a.v1")
 	for _, tc := range []struct {
 		sub  olmapi.Subscription
 		want string
@@ -135,7 +135,7 @@ func TestPlanTargetCatalogs(t *testing.T) {
 		{sub("a", "a.v1", source("", "")), "Moves"},
 	} {
 		s := snapshot(old, installed("a.v1 X"+limit("4.18")), tc.sub)
-		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "d"), Contents: fresh}, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "e"), Contents: contents(t, "b.v1 Y")})
+		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "d"), Contents: fresh}, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "e"), Contents: contents("b.v1 Y")})
 		p := planFor(t, "4.19", s).Target
 		if len(p.Operators) != 1 || p.Operators[0].Answer != tc.want {
 			t.Errorf("%s/%s: %v, want %s", tc.sub.Spec.SourceNamespace, tc.sub.Spec.Source, p.Operators, tc.want)
@@ -146,7 +146,7 @@ func TestPlanTargetCatalogs(t *testing.T) {
 // An update that is in progress comes to its end by itself.
 func TestPlanTargetInProgress(t *testing.T) {
 	csvs := phase(installed("a.v1 X"+limit("4.18"), "a.v2 >a.v1"), olmapi.CSVPhaseReplacing, "Installing")
-	s := snapshot(contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1"), csvs, sub("a", "a.v2"))
+	s := snapshot(contents("a.v1 X"+limit("4.18"), "a.v2 X >a.v1"), csvs, sub("a", "a.v2"))
 	const want = `Namespace ops:
   1: update in progress: a.v2 replaces a.v1
 Update of the cluster to OpenShift 4.19:
@@ -158,7 +158,7 @@ Update of the cluster to OpenShift 4.19:
 
 // A plan changes neither snapshots nor itself.
 func TestPlanIsPure(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 X", "a.v2 X -Y >a.v1", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"))
+	s := snapshot(contents("a.v1 X", "a.v2 X -Y >a.v1", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"))
 	before := fmt.Sprintf("%+v %+v", s.Installed, s.Subscriptions)
 	one, two := planFor(t, "4.19", s), planFor(t, "4.19", s)
 	if after := fmt.Sprintf("%+v %+v", s.Installed, s.Subscriptions); after != before {

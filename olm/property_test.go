@@ -28,7 +28,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true, channels: rapid.Bool().Draw(t, "channels")})
-				s := w.snapshot(t)
+				s := w.snapshot()
 				want, ok := newReference(&w, strict).check(t, &w, s)
 				g, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: strict})
 				if prevented := (*olm.Prevented)(nil); strict && errors.As(err, &prevented) {
@@ -131,7 +131,7 @@ func TestMaximal(t *testing.T) {
 			return len(r.subs[i].candidates)
 		}
 		set, _ := r.generation()
-		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(), olm.Options{}))(t)
 		if members(g) != r.names(set) {
 			t.Fatalf("generation %q, want %q", members(g), r.names(set))
 		}
@@ -161,7 +161,7 @@ func TestOrderOfInput(t *testing.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
 		o := rapid.SampledFrom([]olm.Options{{}, {AllOrNothing: true}}).Draw(t, "options")
 		text := func(w *world) string {
-			g, err := olm.Resolve(context.Background(), w.snapshot(t), o)
+			g, err := olm.Resolve(context.Background(), w.snapshot(), o)
 			if err != nil {
 				return err.Error()
 			}
@@ -198,7 +198,7 @@ func TestOrderOfInput(t *testing.T) {
 func TestPhases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true, channels: rapid.Bool().Draw(t, "channels")})
-		s := w.snapshot(t)
+		s := w.snapshot()
 		for i := range s.Installed {
 			csv := &s.Installed[i]
 			csv.Status.Phase = rapid.SampledFrom([]string{olmapi.CSVPhaseSucceeded, olmapi.CSVPhaseReplacing, olmapi.CSVPhaseDeleting, olmapi.CSVPhaseFailed}).Draw(t, "phase")
@@ -245,7 +245,7 @@ func TestConflictIsMinimal(t *testing.T) {
 	tried, solved := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{deprecated: true, labels: true})
-		_, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{AllOrNothing: true})
+		_, err := olm.Resolve(context.Background(), w.snapshot(), olm.Options{AllOrNothing: true})
 		var unsat *olm.NotSatisfiable
 		if !errors.As(err, &unsat) {
 			return
@@ -297,7 +297,7 @@ func TestConflictIsMinimal(t *testing.T) {
 				continue
 			}
 			tried++
-			_, again := olm.Resolve(context.Background(), without.snapshot(t), olm.Options{AllOrNothing: true})
+			_, again := olm.Resolve(context.Background(), without.snapshot(), olm.Options{AllOrNothing: true})
 			var other *olm.NotSatisfiable
 			if !errors.As(again, &other) {
 				solved++
@@ -323,7 +323,7 @@ func TestExplanations(t *testing.T) {
 	explained := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
-		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(), olm.Options{}))(t)
 		for i := range g.HeldBack {
 			e, err := whyOrExplain(g, &g.HeldBack[i])
 			if err != nil {
@@ -351,11 +351,11 @@ func TestDefaultServesAll(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{starting: true, labels: true, mild: rapid.Bool().Draw(t, "mild"), channels: rapid.Bool().Draw(t, "channels")})
-		if _, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{AllOrNothing: true}); err != nil || brokenBefore(&w) {
+		if _, err := olm.Resolve(context.Background(), w.snapshot(), olm.Options{AllOrNothing: true}); err != nil || brokenBefore(&w) {
 			return
 		}
 		compared++
-		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(), olm.Options{}))(t)
 		for _, slot := range g.Slots {
 			if slot.Outcome == "NotInstalled" {
 				t.Fatalf("%s\n%s\n%s", &slot, g, &w)
@@ -371,7 +371,7 @@ func TestSequenceEnds(t *testing.T) {
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, labels: true, starting: true, mild: true, channels: rapid.Bool().Draw(t, "channels")})
-		s := w.snapshot(t)
+		s := w.snapshot()
 		text := func() string {
 			data := checktest.Get(json.Marshal([]any{s.Subscriptions, s.Installed, s.OperatorGroups}))(t)
 			return string(data)
@@ -404,7 +404,7 @@ func TestLittleEffort(t *testing.T) {
 	gaveUp := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{deprecated: true, starting: true, labels: true})
-		s := w.snapshot(t)
+		s := w.snapshot()
 		g, err := olm.Resolve(context.Background(), s, olm.Options{MaxConflicts: 1})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &w)
@@ -438,7 +438,7 @@ func TestCoresAreMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 10 {
 			w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
-			sets, redundant, err := olm.RedundantFacts(context.Background(), w.snapshot(t), olm.Options{AllOrNothing: rapid.Bool().Draw(t, "all or nothing")})
+			sets, redundant, err := olm.RedundantFacts(context.Background(), w.snapshot(), olm.Options{AllOrNothing: rapid.Bool().Draw(t, "all or nothing")})
 			if prevented := (*olm.Prevented)(nil); err != nil && !errors.As(err, &prevented) {
 				t.Fatal(err)
 			}

@@ -141,11 +141,11 @@ func drawWorld(t *rapid.T, o worldOptions) world {
 	return w
 }
 
-func (w *world) snapshot(t interface{ Fatal(args ...any) }) olm.Snapshot {
+func (w *world) snapshot() olm.Snapshot {
 	s := snapshot(nil, installed(w.installed...), w.subs...)
 	s.Catalogs = nil
 	for _, c := range w.catalogs {
-		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: c.key, Priority: c.priority, Contents: contents(t, c.lines...)})
+		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: c.key, Priority: c.priority, Contents: contents(c.lines...)})
 	}
 	return s
 }

@@ -238,5 +238,5 @@ func apiOf(r *Requirement) string {
 	if r.Constraint.Kind == constraintGVK && r.Constraint.FailureMessage == "" {
 		return apiText(r.Constraint.GVK)
 	}
-	return "an operator " + strings.TrimSpace(r.String())
+	return strings.TrimSpace("an operator " + r.String())
 }

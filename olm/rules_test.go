@@ -63,7 +63,7 @@ func TestPrevented(t *testing.T) {
 		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: ns, Name: "d"}})
 	}
 	disordered := func(s *olm.Snapshot) {
-		s.Catalogs[0].Contents = contents(t, "a.v1", "k.v1 K", "k.v2 K")
+		s.Catalogs[0].Contents = contents("a.v1", "k.v1 K", "k.v2 K")
 		s.Subscriptions = append(s.Subscriptions, sub("k", ""), sub("k", "", named("k2")))
 	}
 	const chains = `a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 replacement chains were found in channel "stable" of package "k": k.v1, k.v2`
@@ -97,7 +97,7 @@ func TestPrevented(t *testing.T) {
 		}, olm.Options{TolerateUnusedCatalogs: true}, "error using catalogsource olm/d: connection refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := with(snapshot(contents(t, "a.v1"), tc.installed, sub("a", "")), tc.change)
+			s := with(snapshot(contents("a.v1"), tc.installed, sub("a", "")), tc.change)
 			_, err := olm.Resolve(context.Background(), s, tc.o)
 			var prevented *olm.Prevented
 			if !errors.As(err, &prevented) {
@@ -115,22 +115,22 @@ func TestPrevented(t *testing.T) {
 		})
 	}
 	t.Run("tolerated", func(t *testing.T) {
-		s := with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), broken("olm", "d", down))
+		s := with(snapshot(contents("a.v1"), nil, sub("a", "")), broken("olm", "d", down))
 		g := resolve(t, s, olm.Options{TolerateUnusedCatalogs: true})
 		if diff := cmp.Diff([]string{"error using catalogsource olm/d: connection refused"}, g.Warnings); diff != "" || members(g) != "a.v1" {
 			t.Errorf("%s\n%s", diff, g)
 		}
 	})
 	t.Run("invisible catalogs do not matter", func(t *testing.T) {
-		s := with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), broken("elsewhere", "d", down))
+		s := with(snapshot(contents("a.v1"), nil, sub("a", "")), broken("elsewhere", "d", down))
 		checktest.Same(t, "a.v1", outcome(s, olm.Options{}))
 	})
 	t.Run("no subscriptions, no resolution", func(t *testing.T) {
-		s := with(snapshot(contents(t, "a.v1"), bad), two, broken("olm", "d", down))
+		s := with(snapshot(contents("a.v1"), bad), two, broken("olm", "d", down))
 		checktest.Same(t, "z.v1", outcome(s, olm.Options{}))
 	})
 	t.Run("the global namespace is excluded", func(t *testing.T) {
-		s := snapshot(contents(t, "a.v1"), nil, sub("a", ""))
+		s := snapshot(contents("a.v1"), nil, sub("a", ""))
 		for value, want := range map[string]string{"true": "", "True": "a.v1", "false": "a.v1"} {
 			s.OperatorGroups = []olmapi.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{olmapi.AnnotationExcludeGlobal: value}}}}
 			if got := outcome(s, olm.Options{}); got != want {
@@ -149,7 +149,7 @@ func TestFacts(t *testing.T) {
 		c := checktest.Get(catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{}))(t)
 		s.Catalogs[0].Contents = c.Contents
 	}
-	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }
+	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents() }
 	for _, tc := range []struct {
 		name   string
 		sub    olmapi.Subscription
@@ -167,7 +167,7 @@ func TestFacts(t *testing.T) {
 		{"channel, with an installed operator", sub("a", "z.v1", named("s"), channel("x")), nil, "NoChannel", "no operators found in channel x of package a in the catalog referenced by subscription s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := snapshot(contents(t, "a.v1"), installed("z.v1"), tc.sub)
+			s := snapshot(contents("a.v1"), installed("z.v1"), tc.sub)
 			if tc.change != nil {
 				tc.change(&s)
 			}
@@ -198,14 +198,14 @@ func TestInvalidSnapshot(t *testing.T) {
 		o      olm.Options
 		want   string
 	}{
-		{"catalog twice", withCatalog("olm", "c", 0, contents(t, "a.v1")), olm.Options{}, "catalog olm/c occurs twice"},
+		{"catalog twice", withCatalog("olm", "c", 0, contents("a.v1")), olm.Options{}, "catalog olm/c occurs twice"},
 		{"another namespace", func(s *olm.Snapshot) { s.Subscriptions[0].Namespace = "x" }, olm.Options{}, "subscription x/a is of another namespace than ops"},
 		{"subscription twice", func(s *olm.Snapshot) { s.Subscriptions = append(s.Subscriptions, s.Subscriptions[0]) }, olm.Options{}, "subscription a occurs twice"},
 		{"nameless", func(s *olm.Snapshot) { s.Installed = append(s.Installed, olmapi.ClusterServiceVersion{}) }, olm.Options{}, "clusterserviceversion 0 has no name"},
 		{"no namespace", func(s *olm.Snapshot) { s.Namespace, s.Subscriptions = "", nil }, olm.Options{}, "no namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := olm.Resolve(context.Background(), with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), tc.change), tc.o)
+			_, err := olm.Resolve(context.Background(), with(snapshot(contents("a.v1"), nil, sub("a", "")), tc.change), tc.o)
 			if !errors.Is(err, olm.ErrSnapshot) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
@@ -239,7 +239,7 @@ func TestResolveWhileUpdating(t *testing.T) {
 		{"another phase", []string{"Succeeded", "Succeeded"}, "a.v2", nil, "a.v1 a.v2 b.v2", "error", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := snapshot(contents(t, lines...), csvs(tc.phases...), sub("a", tc.sub), sub("b", "b.v1"))
+			s := snapshot(contents(lines...), csvs(tc.phases...), sub("a", tc.sub), sub("b", "b.v1"))
 			if tc.change != nil {
 				tc.change(&s)
 			}
@@ -283,7 +283,7 @@ func TestStuck(t *testing.T) {
 		{"a channel without an order has an update", []string{"a.v4 @beta", "a.v5 @beta >a.v1"}, "a.v1", false, 1, 0},
 		{"only a channel without an order has it", []string{"a.v4 @beta", "a.v5 @beta"}, "a.v4", false, 1, 0},
 	} {
-		s := snapshot(contents(t, append(stuck, tc.further...)...), installed(tc.installed), sub("a", tc.installed, channel("")))
+		s := snapshot(contents(append(stuck, tc.further...)...), installed(tc.installed), sub("a", tc.installed, channel("")))
 		g := resolve(t, s, olm.Options{})
 		if len(g.Stuck) == 1 != tc.stuck || len(g.HeldBack) != tc.held || len(g.Warnings) != tc.warnings {
 			t.Errorf("%s:\n%s", tc.name, g)
@@ -294,7 +294,7 @@ func TestStuck(t *testing.T) {
 // TestBesideUpdating: of an operator that is on its way out only the name counts.
 func TestBesideUpdating(t *testing.T) {
 	csvs := phase(installed("a.v1 K -Q", "a.v2 >a.v1"), olmapi.CSVPhaseReplacing, "Installing")
-	c := contents(t, "a.v1 K -Q", "a.v2 >a.v1", "a.v3 >a.v2", "n.v1 -K", "k.v1 K")
+	c := contents("a.v1 K -Q", "a.v2 >a.v1", "a.v3 >a.v2", "n.v1 -K", "k.v1 K")
 	g := resolve(t, snapshot(c, csvs, sub("a", "a.v2"), sub("n", "")), olm.Options{})
 	held := slices.ContainsFunc(g.HeldBack, func(h olm.HeldBack) bool { return h.Subscription != "" })
 	if members(g) != "a.v1 a.v2 k.v1 n.v1" || held || len(g.BrokenBefore) != 0 {
@@ -309,7 +309,7 @@ func TestBesideUpdating(t *testing.T) {
 
 // TestOperators has the fields of what is to be installed.
 func TestOperators(t *testing.T) {
-	c := contents(t, "a.v2 -K >a.v0 range=<2.0.0", "k.v1 K @beta >k.v0", "n.v1", "n.v2 >n.v1")
+	c := contents("a.v2 -K >a.v0 range=<2.0.0", "k.v1 K @beta >k.v0", "n.v1", "n.v2 >n.v1")
 	s := snapshot(c, installed("a.v1"), sub("a", "a.v1", startingCSV("a.v2")), sub("n", "", startingCSV("n.v1")))
 	g := resolve(t, s, olm.Options{})
 	type row struct {

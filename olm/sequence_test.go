@@ -13,7 +13,7 @@ import (
 // TestSequencePhases: what a failed operator was to replace leaves with it, and what one in
 // progress replaces once that is over.
 func TestSequencePhases(t *testing.T) {
-	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
+	c := contents("a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
 	for _, tc := range []struct {
 		phases   string
 		strategy string
@@ -43,7 +43,7 @@ func TestSequencePhases(t *testing.T) {
 // TestApplyTakenName: a Subscription that has the name of a new one stays, as it
 // does on a cluster.
 func TestApplyTakenName(t *testing.T) {
-	c := contents(t, "a.v1 -K", "k.v1 K", "z.v1")
+	c := contents("a.v1 -K", "k.v1 K", "z.v1")
 	s := snapshot(c, nil, sub("a", ""), sub("z", "", named("k-stable-c-olm")))
 	generations := checktest.Get(olm.Sequence(context.Background(), s, olm.Options{}))(t)
 	want := `kept a.v1 for subscription a
@@ -55,7 +55,7 @@ kept k.v1
 
 func TestSequenceCycle(t *testing.T) {
 	// Each of two channels skips to its own version.
-	c := contents(t, "a.v1 @alpha range=>=2.0.0", "a.v2 @beta range=<2.0.0")
+	c := contents("a.v1 @alpha range=>=2.0.0", "a.v2 @beta range=<2.0.0")
 	s := snapshot(c, installed("a.v1"), sub("a", "a.v1", channel("")))
 	generations, err := olm.Sequence(context.Background(), s, olm.Options{})
 	var cycle *olm.CycleError
@@ -71,7 +71,7 @@ func TestSequenceCycle(t *testing.T) {
 }
 
 func TestSequenceError(t *testing.T) {
-	s := with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), broken("olm", "d", errors.New("down")))
+	s := with(snapshot(contents("a.v1"), nil, sub("a", "")), broken("olm", "d", errors.New("down")))
 	if _, err := olm.Sequence(context.Background(), s, olm.Options{}); err == nil || !strings.Contains(err.Error(), "down") {
 		t.Errorf("error %v", err)
 	}

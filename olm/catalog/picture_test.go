@@ -11,7 +11,7 @@ import (
 )
 
 func TestPicture(t *testing.T) {
-	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v1.5 range=<3.0.0", "a.v1.5", "a.v3 @beta")
+	c := contents("a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v1.5 range=<3.0.0", "a.v1.5", "a.v3 @beta")
 	path := checktest.Get(c.Path("a", "stable", olm.Origin{Name: "a.v2"}))(t)
 	p := checktest.Get(catalog.NewPicture(c.Package("a"), catalog.PictureOptions{Path: path}))(t)
 	const dot = `digraph "a" {
@@ -54,7 +54,7 @@ func TestPicture(t *testing.T) {
 		checktest.Same(t, tc.want, drawn(c.Package("a"), tc.o))
 	}
 
-	bad := checktest.Get(catalog.NewPicture(contents(t, "b.v1", "b.v2").Package("b"), catalog.PictureOptions{}))(t)
+	bad := checktest.Get(catalog.NewPicture(contents("b.v1", "b.v2").Package("b"), catalog.PictureOptions{}))(t)
 	if !strings.Contains(bad.DOT(), "replacement chains") || !strings.Contains(bad.Mermaid(), "replacement chains") {
 		t.Errorf("a channel in disorder: %+v", bad)
 	}

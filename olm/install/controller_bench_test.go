@@ -21,7 +21,7 @@ func BenchmarkControllerIdle(b *testing.B) {
 				}
 				objects = append(objects, ptr(installed(line)[0]), ptr(sub(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d.v1", i))))
 			}
-			w := manage(b, contents(b, lines...), objects...)
+			w := manage(b, contents(lines...), objects...)
 			w.settle()
 			c := w.controller()
 			name := fmt.Sprint(n)

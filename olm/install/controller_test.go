@@ -36,7 +36,7 @@ func expect(t *testing.T, what string, got, want []string) {
 // An operator with a dependency is installed and then updated; the new
 // Subscription that the plan creates is taken up.
 func TestControllerInstallsAndUpdates(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")))
 	r := w.sync()
 	if !r.Changed || r.Plan == "" {
 		t.Errorf("first pass: %+v", r)
@@ -60,7 +60,7 @@ func TestControllerInstallsAndUpdates(t *testing.T) {
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm AtLatestKnown b.v1/b.v1"})
 
-	w.catalogs[catalogKey] = contents(t, "a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1")
+	w.catalogs[catalogKey] = contents("a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 b.v1]", "2 Automatic Installing [b.v2]"})
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm UpgradePending b.v1/b.v2: InstallPlanPending=True Installing"})
@@ -85,7 +85,7 @@ func TestControllerWritesNothingTwice(t *testing.T) {
 		{"held back", []string{"a.v1 X -Q"}, []any{ptr(sub("a", ""))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := manage(t, contents(t, tc.catalog...), tc.objects...)
+			w := manage(t, contents(tc.catalog...), tc.objects...)
 			w.settle()
 			before := w.writes.Load()
 			for range 3 {
@@ -100,7 +100,7 @@ func TestControllerWritesNothingTwice(t *testing.T) {
 }
 
 func TestControllerManualApproval(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
+	w := manage(t, contents("a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
 	name := w.sync().Plan
 	r := w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
@@ -113,7 +113,7 @@ func TestControllerManualApproval(t *testing.T) {
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1 b.v1]"})
 	w.install("a.v1 X", "b.v1 Y")
-	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
+	w.catalogs[catalogKey] = contents("a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2]"})
 
@@ -132,7 +132,7 @@ func TestControllerManualApproval(t *testing.T) {
 
 // A plan that waits for approval begins once no Subscription asks for one.
 func TestControllerApprovalChanges(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "", manual)))
+	w := manage(t, contents("a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "", manual)))
 	w.settle()
 	for _, name := range []string{"a", "b"} {
 		expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
@@ -169,7 +169,7 @@ func TestControllerAdoptsOperators(t *testing.T) {
 			[]string{"a UpgradePending /a.v2: InstallPlanPending=True Installing"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := manage(t, contents(t, "a.v1 X @stable @beta", "a.v2 X >a.v1"), append(tc.there, ptr(sub("a", "")))...)
+			w := manage(t, contents("a.v1 X @stable @beta", "a.v2 X >a.v1"), append(tc.there, ptr(sub("a", "")))...)
 			w.settle()
 			expect(t, "Subscriptions", w.states(), tc.states)
 		})
@@ -179,11 +179,11 @@ func TestControllerAdoptsOperators(t *testing.T) {
 // A plan that nobody approves does not hide what is newer, and approving it
 // later does nothing.
 func TestControllerSupersedesPlans(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
+	w := manage(t, contents("a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
 	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X", "a.v2 X >a.v1", "b.v1 Y"}, nil)
 	first := w.sync().Plan
 	w.settle()
-	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
+	w.catalogs[catalogKey] = contents("a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
 	second := w.settle().Plan
 	want := []string{"1 Manual Failed [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2 b.v1]"}
 	expect(t, "plans", w.plans(), want)
@@ -228,10 +228,10 @@ func TestControllerSupersedesPlans(t *testing.T) {
 
 // An update that is given up leads back to what is installed.
 func TestControllerGivesUpdatesUp(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]))
+	w := manage(t, contents("a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]))
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval"})
-	w.catalogs[catalogKey] = contents(t, "a.v1 X")
+	w.catalogs[catalogKey] = contents("a.v1 X")
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]"})
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1"})
@@ -240,7 +240,7 @@ func TestControllerGivesUpdatesUp(t *testing.T) {
 // A catalog that cannot be read fails the namespace, and is forgotten once it
 // can.
 func TestControllerUnreadableCatalog(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
+	w := manage(t, contents("a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
 	w.put(&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine"}})
 	_, err := w.controller().Sync(context.Background(), ns)
 	var prevented *olm.Prevented
@@ -275,7 +275,7 @@ func TestControllerUnreadableCatalog(t *testing.T) {
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing", "b  /: " + gone})
 
 	w.options.Resolve.TolerateUnusedCatalogs = false
-	w.catalogs[types.NamespacedName{Namespace: ns, Name: "mine"}] = contents(t, "q.v1 Q")
+	w.catalogs[types.NamespacedName{Namespace: ns, Name: "mine"}] = contents("q.v1 Q")
 	w.install("a.v2 X >a.v1")
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v2/a.v2", "b  /: " + gone})
@@ -285,7 +285,7 @@ func TestControllerUnreadableCatalog(t *testing.T) {
 }
 
 func TestControllerAllOrNothing(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y -Q"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
+	w := manage(t, contents("a.v1 X", "a.v2 X >a.v1", "b.v1 Y -Q"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
 	w.options.Resolve.AllOrNothing = true
 	_, err := w.controller().Sync(context.Background(), ns)
 	var no *olm.NotSatisfiable
@@ -342,7 +342,7 @@ func TestControllerSaysWhy(t *testing.T) {
 		{"an older update is taken", []string{"a.v1", "a.v2 >a.v1", "a.v3 -Q >a.v2 ~a.v1"}, []any{ptr(sub("a", "a.v1")), ptr(installed("a.v1")[0])}, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := manage(t, contents(t, tc.catalog...), tc.objects...)
+			w := manage(t, contents(tc.catalog...), tc.objects...)
 			w.settle()
 			w.sync()
 			got, _, _ := strings.Cut(conditionsText(&w.subscription("a").Status), "; InstallPlan")
@@ -375,7 +375,7 @@ func TestControllerKeepsUnknownFields(t *testing.T) {
 	u := checktest.Get(clusterapi.ToUnstructured(ptr(sub("a", ""))))(t)
 	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "spec", "config", "x"))
 	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "status", "y"))
-	w := manage(t, contents(t, "a.v1 X"), u)
+	w := manage(t, contents("a.v1 X"), u)
 	w.settle()
 	got := checktest.Get(w.Get(context.Background(), (&olmapi.Subscription{}).APIKind(), clusterapi.Key(ns, "a")))(t)
 	x, _, _ := unstructured.NestedString(got.Object, "spec", "config", "x")
@@ -392,7 +392,7 @@ func TestControllerDeletesOldPlans(t *testing.T) {
 			// This plan is superseded.
 			s = sub("a", "a.v1", progressing("a.v2"), refersTo("p12"))
 		}
-		w := manage(t, contents(t, "a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
+		w := manage(t, contents("a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
 		for n := range 11 {
 			w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olmapi.PlanPhaseComplete)))
 		}
@@ -428,7 +428,7 @@ func TestControllerExecutes(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
 		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"pc"},"value":1}`)
 	objects := checktest.Get(install.BundleObjects(b))(t)
-	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0]))
+	w := manage(t, contents("a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0]))
 	u := &unpacker{err: install.ErrUnpacking}
 	w.options.Unpacker, w.options.Execute = u, true
 	w.settle()
@@ -519,7 +519,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		}
 		p.Status.Plan = append(p.Status.Plan, s)
 	}
-	w := manage(t, contents(t, "a.v1 X -Y", "d.v1 Y"), ptr(sub("a", "", progressing("a.v1"), refersTo("p"))), ptr(installed("a.v1 X -Y")[0]), &p,
+	w := manage(t, contents("a.v1 X -Y", "d.v1 Y"), ptr(sub("a", "", progressing("a.v1"), refersTo("p"))), ptr(installed("a.v1 X -Y")[0]), &p,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string]string{"k": "old"}})
 	api := &lacksKind{w.Cluster, "ServiceMonitor"}
 	c, err := install.New(install.Options{
@@ -583,7 +583,7 @@ func (f unpackerOf) Unpack(_ context.Context, r install.UnpackRequest) ([]*unstr
 
 // A kind that the cluster does not serve fails the plan by name after a minute.
 func TestControllerUnservedKind(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
 		`{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"v"}}`,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`}})
@@ -604,7 +604,7 @@ func TestControllerUnservedKind(t *testing.T) {
 func TestControllerRetriesSteps(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
 	objects := checktest.Get(install.BundleObjects(b))(t)
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	w.options.Unpacker, w.options.Execute = &unpacker{objects: objects}, true
 	w.sync()
 	w.sync()
@@ -627,7 +627,7 @@ func TestControllerRetriesSteps(t *testing.T) {
 }
 
 func TestControllerWithoutSubscriptions(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"))
+	w := manage(t, contents("a.v1 X"))
 	w.catalogs[catalogKey] = down{errors.New("down")}
 	if r := w.sync(); r.Changed || r.Generation != nil || w.writes.Load() != 0 {
 		t.Errorf("%+v, %d writes", r, w.writes.Load())
@@ -646,7 +646,7 @@ func TestControllerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := manage(t, nil)
 		shelf := &changing{}
-		shelf.put(contents(t, "a.v1 X"))
+		shelf.put(contents("a.v1 X"))
 		w.catalogs[catalogKey] = shelf
 		w.options.Clock = nil
 		ctx, cancel := context.WithCancel(t.Context())
@@ -659,11 +659,11 @@ func TestControllerRun(t *testing.T) {
 		expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
 
 		// Without an event the interval brings the next look.
-		shelf.put(contents(t, "b.v1 Y"))
+		shelf.put(contents("b.v1 Y"))
 		w.install("a.v1 X")
 		synctest.Wait()
 		expect(t, "Subscriptions", w.states()[:1], []string{"a AtLatestKnown a.v1/a.v1: ResolutionFailed=True ConstraintsNotSatisfiable no operators found in package a in the catalog referenced by subscription a"})
-		shelf.put(contents(t, "a.v1 X", "a.v2 X >a.v1"))
+		shelf.put(contents("a.v1 X", "a.v2 X >a.v1"))
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
 		expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"})
@@ -677,7 +677,7 @@ func TestControllerRun(t *testing.T) {
 // Who watches hears of each step once.
 func TestControllerEvents(t *testing.T) {
 	objects := checktest.Get(install.BundleObjects(inline(t, "a.v1", fullCSV)))(t)
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olmapi.PlanPhaseComplete)))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olmapi.PlanPhaseComplete)))
 	for n := range 4 {
 		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olmapi.PlanPhaseComplete)))
 	}
@@ -708,7 +708,7 @@ func TestControllerEvents(t *testing.T) {
 func TestControllerRunLooksAgainSoon(t *testing.T) {
 	objects := checktest.Get(install.BundleObjects(inline(t, "a.v1", fullCSV)))(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+		w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 		begin := time.Now()
 		firstSteps := 0
 		w.fail = func(int) bool {
@@ -762,7 +762,7 @@ func TestNewRefuses(t *testing.T) {
 // Where updates fail forward, a failed plan is not tried again, and the next
 // version takes its place.
 func TestControllerFailsForward(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
+	w := manage(t, contents("a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
 	checktest.OK(t, change(w.Cluster, "og", func(g *olmapi.OperatorGroup) {
 		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	}))
@@ -773,7 +773,7 @@ func TestControllerFailsForward(t *testing.T) {
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradeFailed a.v1/a.v2: InstallPlanFailed=True InstallPlanFailed"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]"})
-	w.catalogs[catalogKey] = contents(t, "a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1")
+	w.catalogs[catalogKey] = contents("a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1")
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v3: InstallPlanPending=True Installing"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]", "2 Automatic Installing [a.v3]"})
@@ -783,7 +783,7 @@ func TestControllerFailsForward(t *testing.T) {
 // for each change, and no write after that.
 func TestControllerConverges(t *testing.T) {
 	lines := []string{"a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1", "d.v1 Z", "d.v2 Z -Y >d.v1", "e.v1 E -Q"}
-	c := contents(t, lines...)
+	c := contents(lines...)
 	rapid.Check(t, func(r *rapid.T) {
 		var objects []any
 		for _, name := range []string{"a", "b", "d", "e"} {

@@ -84,10 +84,10 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 	catalogs := [][]string{first, second}
 	run := func(crash int, after bool) (state []string, crashed bool) {
 		c := &crashing{after: after, crash: crash, off: true}
-		c.managed = manageWith(t, c.intercept, contents(t, first...), ptr(sub("a", "")))
+		c.managed = manageWith(t, c.intercept, contents(first...), ptr(sub("a", "")))
 		c.options.Unpacker, c.options.Execute = bundles(t, second, further), true
 		for _, lines := range catalogs {
-			c.catalogs[catalogKey] = contents(t, lines...)
+			c.catalogs[catalogKey] = contents(lines...)
 			c.finish()
 			state = slices.Concat(state, c.plans(), c.states())
 			for _, csv := range list[olmapi.ClusterServiceVersion](c.managed) {
@@ -136,7 +136,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 			f(call)
 		}
 		return do(ctx)
-	}, contents(t, "a.v1 X"), ptr(sub("a", "", manual)))
+	}, contents("a.v1 X"), ptr(sub("a", "", manual)))
 	w.options.Unpacker, w.options.Execute = bundles(t, []string{"a.v1 X"}, nil), true
 	name := w.settle().Plan
 	w.approve(name)
@@ -153,7 +153,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 	w.sync()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1]"})
 	meanwhile = func(memory.Call) {
-		w.catalogs[catalogKey] = contents(t, "b.v1 Y")
+		w.catalogs[catalogKey] = contents("b.v1 Y")
 		checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) { p.Status.Message = "seen" }, inStatus))
 	}
 	w.settle()
@@ -178,7 +178,7 @@ func (s staleLists) List(ctx context.Context, gvk schema.GroupVersionKind, o clu
 
 // Two passes that were decided from the same state make one plan.
 func TestControllerMakesOnePlan(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	stale := false
 	c, err := install.New(install.Options{
 		API:             staleLists{w.Cluster, &stale},
@@ -218,7 +218,7 @@ func TestControllerFinishesWhatHasBegun(t *testing.T) {
 				}
 				crashed = true
 				return errCrash
-			}, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "")))
+			}, contents("a.v1 X", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "")))
 			w.options.Execute = true
 			w.options.Unpacker = bundles(t, []string{"a.v1 X", "b.v1 Y"}, map[string][]string{"a.v1": {
 				`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`,

@@ -16,7 +16,7 @@ import (
 
 // What is decided from a state, and why.
 func TestDecide(t *testing.T) {
-	c := contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
+	c := contents("a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
 	planned := func(name string, generation int64, phase olmapi.InstallPlanPhase, csvs ...string) olmapi.InstallPlan {
 		p := plan(name, generation, phase, csvs...)
 		p.Status.Plan = nil
@@ -46,9 +46,9 @@ func TestDecide(t *testing.T) {
 			[]string{"CreatePlan install-2 Installing: the generation asks for a.v2", "WritePlan p Failed: the generation no longer asks for it"}},
 		{"the plan could not be made", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), PlanErr: errors.New("no")},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
-		{"approved", install.State{Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{approved}},
+		{"approved", install.State{Snapshot: ptr(snapshot(contents("a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{approved}},
 			[]string{"WritePlan p Installing: it was approved"}},
-		{"statuses before execution", install.State{Execute: true, Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{planned("p", 1, olmapi.PlanPhaseInstalling, "a.v1")}},
+		{"statuses before execution", install.State{Execute: true, Snapshot: ptr(snapshot(contents("a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{planned("p", 1, olmapi.PlanPhaseInstalling, "a.v1")}},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
 		{"not known what is asked for", install.State{Execute: true, Snapshot: ptr(snapshot(nil, nil, sub("a", ""))), Plans: []olmapi.InstallPlan{stale, waiting}},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 		want  []string
 	}{
 		{"two plans", install.State{
-			Snapshot: ptr(snapshot(contents(t, "a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
+			Snapshot: ptr(snapshot(contents("a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
 			Plans: []olmapi.InstallPlan{
 				planned("new", 2, olmapi.PlanPhaseInstalling, "b.v1"), planned("old", 1, olmapi.PlanPhaseInstalling, "a.v1"),
 			},

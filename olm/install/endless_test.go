@@ -126,7 +126,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := play(t, contents(t, "a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "")), copyOf("a.v1", tc.mark))
+			p := play(t, contents("a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "")), copyOf("a.v1", tc.mark))
 			if writes, plans := p.run(time.Hour); writes > 20 || plans != 1 {
 				t.Errorf("%d writes, %d plans", writes, plans)
 			}
@@ -151,7 +151,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 // An operator of the name that is of another package is not the plan's either: the
 // plan is given up.
 func TestControllerForeignOperator(t *testing.T) {
-	p := play(t, contents(t, "a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
+	p := play(t, contents("a.v1 X"), bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
 	p.run(time.Minute)
 	foreign := installed("a.v1 X")[0]
 	foreign.Annotations = installed("z.v1 Z")[0].Annotations
@@ -167,7 +167,7 @@ func TestControllerForeignSubscription(t *testing.T) {
 	foreign := sub("b", "", named("b-stable-c-olm"))
 	foreign.Spec.Channel = "none"
 	lines := []string{"a.v1 X -Y", "b.v1 Y"}
-	p := play(t, contents(t, lines...), bundles(t, lines, nil), ptr(sub("a", "")), &foreign)
+	p := play(t, contents(lines...), bundles(t, lines, nil), ptr(sub("a", "")), &foreign)
 	if writes, plans := p.run(time.Hour); writes > 20 || plans != 1 {
 		t.Errorf("%d writes, %d plans", writes, plans)
 	}
@@ -191,9 +191,9 @@ func TestControllerBoundsWrites(t *testing.T) {
 	})
 	flaps := catalogOf(func() *olm.Contents {
 		count++
-		return contents(t, fmt.Sprintf("a.v%d X", 1+count%2))
+		return contents(fmt.Sprintf("a.v%d X", 1+count%2))
 	})
-	steady := contents(t, "a.v1 X")
+	steady := contents("a.v1 X")
 	gone := func(p *played, mark func(*olmapi.ClusterServiceVersion) error) {
 		p.check = func(call memory.Call) {
 			if call.Verb == "Create" && call.GVK.Kind == "ClusterServiceVersion" {
@@ -254,7 +254,7 @@ func (f catalogOf) Contents(context.Context) (*olm.Contents, error) { return f()
 
 // Sync says when the plan that waits is due.
 func TestSyncSaysWhenAPlanIsDue(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	w.settle()
 	w.install("a.v1 X")
 	w.settle()
@@ -273,7 +273,7 @@ func TestSyncSaysWhenAPlanIsDue(t *testing.T) {
 // is owned by both until the old one is gone, so that neither sees it taken away.
 func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 	shelf := &changing{}
-	shelf.put(contents(t, "a.v1 X"))
+	shelf.put(contents("a.v1 X"))
 	csv := func(name string) string { return strings.ReplaceAll(fullCSV, "a.v1", name) }
 	unpack := unpackerOf(func(r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
 		return install.BundleObjects(inline(t, r.Lookup.Identifier, csv(r.Lookup.Identifier),
@@ -305,7 +305,7 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 		sa.OwnerReferences = append(sa.OwnerReferences, other)
 	}, clusterapi.ModifyOptions{FieldManager: "me"}))
 	put(p.cluster, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine", UID: "mine"}})
-	shelf.put(contents(t, "a.v1 X", "a.v2 X >a.v1"))
+	shelf.put(contents("a.v1 X", "a.v2 X >a.v1"))
 	p.run(30 * time.Minute)
 	if got := p.subscription(); got != "AtLatestKnown a.v2/a.v2" {
 		t.Fatal(got, p.plans())

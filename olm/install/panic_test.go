@@ -35,7 +35,7 @@ func (f fragileWatch) Watch(context.Context, schema.GroupVersionKind, clusterapi
 // TestPanicsAreFailures: a catalog, a watch and an observer that panic do not
 // end the program; they are told of, and tried again.
 func TestPanicsAreFailures(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	good := map[types.NamespacedName]olm.Catalog{catalogKey: w.catalogs[catalogKey]}
 	for name, tc := range map[string]struct {
 		api      clusterapi.ReadWriter

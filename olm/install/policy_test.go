@@ -96,7 +96,7 @@ func TestControllerRefuses(t *testing.T) {
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body should be less than or equal to 10`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+			w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 			for _, text := range tc.there {
 				u := &unstructured.Unstructured{}
 				checktest.OK(t, u.UnmarshalJSON([]byte(text)))
@@ -167,7 +167,7 @@ func TestControllerUpdatesDefinitions(t *testing.T) {
 		{"the webhook of the older one goes", webhook(definition(v1, `["v1"]`)), definition(v1, ""), 100, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+			w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 			there := parseObject(t, tc.there)
 			there.SetLabels(map[string]string{"mine": "kept"})
 			w.put(there, parseObject(t, fmt.Sprintf(
@@ -228,7 +228,7 @@ func (r *restricted) Apply(ctx context.Context, u *unstructured.Unstructured, o 
 // An OperatorGroup with a service account bounds the rights; without a hook
 // that supplies them its plans wait.
 func TestControllerIdentity(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	checktest.OK(t, change(w.Cluster, "og", func(g *olmapi.OperatorGroup) { g.Spec.ServiceAccountName = "scoped" }))
 	w.options.Execute = true
 	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
@@ -281,7 +281,7 @@ func TestControllerRefusesStalePlans(t *testing.T) {
 			old.Spec.Approval = olmapi.ApprovalManual
 			old.Status.Plan[0].Resource.Manifest = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v2"},"spec":{"version":"2.0.0"}}`
 			done := plan("done", 2, olmapi.PlanPhaseComplete, "a.v3")
-			w := manage(t, contents(t, lines...), ptr(sub("a", "a.v3", manual, refersTo("done"))), ptr(installed(lines[2])[0]), &old, &done)
+			w := manage(t, contents(lines...), ptr(sub("a", "a.v3", manual, refersTo("done"))), ptr(installed(lines[2])[0]), &old, &done)
 			w.options.Execute, w.options.Unpacker = true, bundles(t, lines, nil)
 			w.settle()
 			expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]", "2 Automatic Complete [a.v3]"})
@@ -330,7 +330,7 @@ func TestControllerPreparesObjects(t *testing.T) {
 		{console, "ConsoleYAMLSample", `,"spec":{"targetResource":{"apiVersion":"v1","kind":"x"},"title":"x","description":"x","yaml":"x"}`, owner, false},
 	}
 	var further []string
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w := manage(t, contents("a.v1 X"), ptr(sub("a", "")))
 	for _, c := range cases {
 		further = append(further, fmt.Sprintf(
 			`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x","namespace":"elsewhere","labels":{"mine":"kept"}}%s}`, c.apiVersion, c.kind, c.rest))

@@ -21,7 +21,7 @@ func (l *looking) Compile(string) (func([]olm.Property) bool, error) {
 // only then.
 func TestResolvesWhatHasChanged(t *testing.T) {
 	const needs = ` prop=olm.constraint:{"failureMessage":"m","cel":{"rule":"r"}}`
-	old := contents(t, "a.v1 A", "a.v2 A >a.v1"+needs)
+	old := contents("a.v1 A", "a.v2 A >a.v1"+needs)
 	w := manage(t, old, ptr(installed("a.v1 A")[0]), ptr(sub("a", "a.v1")))
 	seen := &looking{}
 	w.options.Resolve.CEL = seen
@@ -52,7 +52,7 @@ func TestResolvesWhatHasChanged(t *testing.T) {
 			checktest.OK(t, change(w, "a", func(s *olmapi.Subscription) { s.Status.Conditions = nil }, inStatus))
 		}, false},
 		{"other contents", func() {
-			w.catalogs[catalogKey] = contents(t, "a.v1 A", "a.v2 A >a.v1"+needs)
+			w.catalogs[catalogKey] = contents("a.v1 A", "a.v2 A >a.v1"+needs)
 		}, true},
 		{"an operator", func() { w.put(ptr(installed("b.v1 B")[0])) }, true},
 		{"a Subscription", func() { w.put(ptr(sub("b", "b.v1"))) }, true},

@@ -61,10 +61,6 @@ type simulatedWorld struct {
 // it is to stay, and what waits is approved.
 const adminFor = 20 * time.Minute
 
-type panicking struct{}
-
-func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
-
 // configs are bundles with a ConfigMap for each operator.
 func configs(lines []string) map[string][]string {
 	further := map[string][]string{}
@@ -89,7 +85,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 		phase: map[string]olmapi.InstallPlanPhase{}, names: map[string][]string{},
 	}
 	for _, lines := range world.levels {
-		s.levels = append(s.levels, contents(panicking{}, lines...))
+		s.levels = append(s.levels, contents(lines...))
 	}
 	s.shelf.put(s.levels[0])
 	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})

@@ -67,7 +67,7 @@ func TestReadSnapshot(t *testing.T) {
 	load(ptr(sub("b", "")), ptr(sub("a", "")), &elsewhere, ptr(newCSV("a.v1")), &labelled, &lonely, &copied,
 		source("ops/own", -3), source("openshift-marketplace/global", 7), source("openshift-marketplace/sick", 0), source("other/theirs", 9),
 		group(ns, "True"), group("other", "true"))
-	c := contents(t, "a.v1 X")
+	c := contents("a.v1 X")
 	read := 0
 	o := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{
 		key("ops/own"):                      counted{c, &read},
@@ -146,7 +146,7 @@ func (r recording) List(ctx context.Context, gvk schema.GroupVersionKind, o clus
 // without other kinds nothing is known.
 func TestReadSnapshotOfRecording(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
-	catalogs := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): contents(t, "a.v1 X")}}
+	catalogs := install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): contents("a.v1 X")}}
 	for _, tc := range []struct {
 		lacks string
 		o     install.SnapshotOptions

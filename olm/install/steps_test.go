@@ -304,7 +304,7 @@ func TestCreatedSubscription(t *testing.T) {
 
 // An unchanged generation asks for nothing.
 func TestNoChanges(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 X"), installed("a.v1 X"), sub("a", "a.v1"))
+	s := snapshot(contents("a.v1 X"), installed("a.v1 X"), sub("a", "a.v1"))
 	c := checktest.Get(install.NewChanges(&s, resolve(t, s, olm.Options{})))(t)
 	if !c.Empty() || len(c.CSVs)+len(c.Current) != 0 {
 		t.Errorf("changes: %+v", c)

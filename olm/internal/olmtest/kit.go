@@ -2,10 +2,8 @@
 package olmtest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -93,58 +91,36 @@ func ParseOperator(line string) OperatorLine {
 	return o
 }
 
-// fatal is what both testing and rapid have.
-type fatal interface{ Fatal(args ...any) }
-
 // Contents makes a catalog of operators. The first channel named of a package
 // is its default channel.
-func Contents(t fatal, lines ...string) *olm.Contents {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	type entry struct {
-		Name      string   `json:"name"`
-		Replaces  string   `json:"replaces,omitempty"`
-		Skips     []string `json:"skips,omitempty"`
-		SkipRange string   `json:"skipRange,omitempty"`
-	}
-	var packages []string
-	channels := map[string][]string{}
-	entries := map[string][]entry{}
-	write := func(v any) {
-		if err := enc.Encode(v); err != nil {
-			t.Fatal(err)
-		}
-	}
+func Contents(lines ...string) *olm.Contents {
+	var blobs catalog.Blobs
+	channels := map[string]int{} // by package and name
 	written := map[string]bool{}
 	for _, line := range lines {
 		o := ParseOperator(line)
-		if !slices.Contains(packages, o.Package) {
-			packages = append(packages, o.Package)
+		if !written["package "+o.Package] {
+			blobs.Packages = append(blobs.Packages, catalog.PackageBlob{Name: o.Package, DefaultChannel: o.Channels[0]})
 		}
+		if !written[o.Name] {
+			blobs.Bundles = append(blobs.Bundles, catalog.BundleBlob{
+				Package: o.Package, Name: o.Name, Image: "registry.example/" + o.Package + ":" + o.Version, Properties: o.Properties,
+			})
+		}
+		written["package "+o.Package], written[o.Name] = true, true
 		for _, ch := range o.Channels {
-			if !slices.Contains(channels[o.Package], ch) {
-				channels[o.Package] = append(channels[o.Package], ch)
+			at, ok := channels[o.Package+"/"+ch]
+			if !ok {
+				at = len(blobs.Channels)
+				channels[o.Package+"/"+ch] = at
+				blobs.Channels = append(blobs.Channels, catalog.ChannelBlob{Package: o.Package, Name: ch})
 			}
-			key := o.Package + "/" + ch
-			entries[key] = append(entries[key], entry{o.Name, o.Replaces, o.Skips, o.SkipRange})
-		}
-		if written[o.Name] {
-			continue
-		}
-		written[o.Name] = true
-		write(map[string]any{"schema": "olm.bundle", "package": o.Package, "name": o.Name, "image": "registry.example/" + o.Package + ":" + o.Version, "properties": o.Properties})
-	}
-	for _, pkg := range packages {
-		write(map[string]any{"schema": "olm.package", "name": pkg, "defaultChannel": channels[pkg][0]})
-		for _, ch := range channels[pkg] {
-			write(map[string]any{"schema": "olm.channel", "package": pkg, "name": ch, "entries": entries[pkg+"/"+ch]})
+			blobs.Channels[at].Entries = append(blobs.Channels[at].Entries, catalog.ChannelEntry{
+				Name: o.Name, Replaces: o.Replaces, Skips: o.Skips, SkipRange: o.SkipRange,
+			})
 		}
 	}
-	c, err := catalog.Read(context.Background(), &buf, "catalog.json", catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.Contents
+	return catalog.New(blobs).Contents
 }
 
 // Installed makes CSVs as operators of a catalog leave them.
