@@ -2,12 +2,14 @@ package clusterapi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
@@ -27,9 +29,10 @@ const (
 // DecodeAlerts reads the alerts from an answer of the monitoring's API: of
 // /api/v1/alerts, of /api/v1/rules, as a must-gather has it, or of the Alertmanager's
 // /api/v2/alerts, as an Insights archive has it: a list of alerts, which all fire. An
-// answer without alerts has none. It returns an error for a text that is not JSON or
-// has a field of another type, and a [*LimitError] for one that would make more than
-// 256 MiB, or has an alert with more than 100 labels or annotations, or 64 KiB of them.
+// answer with data and without alerts has none. It returns an error for a text that is not
+// JSON or has a field of another type, for an answer without data or with another status
+// than success, and a [*LimitError] for one that would make more than 256 MiB, or has an
+// alert with more than 100 labels or annotations, or 64 KiB of them.
 func DecodeAlerts(answer []byte) ([]Alert, error) {
 	decode := decodePrometheus
 	if begin := bytes.TrimLeft(answer, " \t\r\n"); len(begin) > 0 && begin[0] == '[' {
@@ -51,7 +54,9 @@ func DecodeAlerts(answer []byte) ([]Alert, error) {
 // decodePrometheus reads an answer with alerts, or with rules and theirs.
 func decodePrometheus(answer []byte) ([]Alert, error) {
 	var a struct {
-		Data struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   *struct {
 			Alerts []Alert `json:"alerts"`
 			Groups []struct {
 				Rules []struct {
@@ -62,6 +67,12 @@ func decodePrometheus(answer []byte) ([]Alert, error) {
 	}
 	if err := decodeAnswer(answer, &a); err != nil {
 		return nil, err
+	}
+	switch {
+	case a.Status != "" && a.Status != "success":
+		return nil, fmt.Errorf("the answer has the status %s: %s", bounded.Quote(a.Status), bounded.Quote(a.Error))
+	case a.Data == nil:
+		return nil, errors.New("the answer has no data")
 	}
 	lists := [][]Alert{a.Data.Alerts}
 	for _, group := range a.Data.Groups {

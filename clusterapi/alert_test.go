@@ -32,8 +32,11 @@ func TestDecodeAlerts(t *testing.T) {
 		"rules":  {answer: `{"data":{"groups":[{"rules":[{"name":"x"},{"alerts":[` + alert + `]}]},{}]}}`, want: want},
 		"Alertmanager": {answer: ` [{"labels":{"alertname":"A","severity":"warning"},"annotations":{"summary":"S"},` +
 			`"startsAt":"2026-01-02T03:04:05.678Z","endsAt":"2026-01-02T03:09:05Z","status":{"state":"suppressed"}}]`, want: want},
-		"no list":        {answer: `[1]`, err: "decoding alerts: json: cannot unmarshal number"},
-		"none":           {answer: `{}`},
+		"no list": {answer: `[1]`, err: "decoding alerts: json: cannot unmarshal number"},
+		"none":    {answer: `{"status":"success","data":{"alerts":[]}}`},
+		"no data": {answer: `{}`, err: "decoding alerts: the answer has no data"},
+		"a failure": {answer: `{"status":"error","errorType":"unavailable","error":"not ready","data":{}}`,
+			err: `decoding alerts: the answer has the status "error": "not ready"`},
 		"case":           {answer: `{"Data":{"alerts":[{}]},"data":{"Alerts":[{}],"alerts":[{"State":"firing"}]}}`, want: make([]clusterapi.Alert, 1)},
 		"no JSON":        {answer: `alerts`, err: "decoding alerts: invalid character"},
 		"another type":   {answer: `{"data":{"alerts":[{"state":1}]}}`, err: "decoding alerts: json: cannot unmarshal number"},

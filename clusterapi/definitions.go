@@ -146,20 +146,10 @@ func readDefinition(ctx context.Context, r Reader, gvk schema.GroupVersionKind, 
 // statusSchema returns the part about the status of a definition's schema, nil if it
 // has none.
 func statusSchema(definition *unstructured.Unstructured, gvk schema.GroupVersionKind) map[string]any {
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	if all, _, _ := unstructured.NestedBool(definition.Object, "spec", "preserveUnknownFields"); all || kind != gvk.Kind {
+	if apiserver.Kind(definition.Object) != gvk.GroupKind() {
 		return nil
 	}
-	versions, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
-	list, _ := versions.([]any)
-	for _, v := range list {
-		version, _ := v.(map[string]any)
-		if version["name"] != gvk.Version {
-			continue
-		}
-		tree, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "status")
-		status, _ := tree.(map[string]any)
-		return status
-	}
-	return nil
+	properties, _ := apiserver.Of(definition.Object, gvk.Version)["properties"].(map[string]any)
+	status, _ := properties["status"].(map[string]any)
+	return status
 }

@@ -112,7 +112,7 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 			}
 			for _, m := range s.applied[id] {
 				gk := apiserver.Kind(m.Object().Object)
-				for _, v := range fieldchange.Versions(m.Object()) {
+				for _, v := range apiserver.Versions(m.Object().Object) {
 					name, _ := v["name"].(string)
 					tree, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")
 					if t, ok := tree.(map[string]any); ok && out[gk.WithVersion(name)] == nil {

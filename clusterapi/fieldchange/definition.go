@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
@@ -112,27 +113,14 @@ func isDescription(path string) bool {
 
 // ServedVersions are the versions that a CustomResourceDefinition serves.
 func ServedVersions(crd *unstructured.Unstructured) map[string]bool {
-	out := make(map[string]bool)
-	for _, v := range Versions(crd) {
-		name, _ := v["name"].(string)
-		served, _ := v["served"].(bool)
-		out[name] = out[name] || served
-	}
-	return out
-}
-
-// Versions are those of a CustomResourceDefinition; nil for none.
-func Versions(crd *unstructured.Unstructured) []map[string]any {
 	if crd == nil {
 		return nil
 	}
-	versions, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
-	list, _ := versions.([]any)
-	var out []map[string]any
-	for _, v := range list {
-		if m, ok := v.(map[string]any); ok {
-			out = append(out, m)
-		}
+	out := make(map[string]bool)
+	for _, v := range apiserver.Versions(crd.Object) {
+		name, _ := v["name"].(string)
+		served, _ := v["served"].(bool)
+		out[name] = out[name] || served
 	}
 	return out
 }

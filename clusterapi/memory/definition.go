@@ -45,13 +45,12 @@ type prepared struct {
 // readDefinition returns nil for a definition that does not say what it
 // defines.
 func readDefinition(obj *unstructured.Unstructured) *definition {
-	group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
-	name, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
-	if group == "" || name == "" {
+	gk := apiserver.Kind(obj.Object)
+	if gk.Group == "" || gk.Kind == "" {
 		return nil
 	}
 	return &definition{
-		gk:          schema.GroupKind{Group: group, Kind: name},
+		gk:          gk,
 		obj:         obj,
 		established: hasCondition(obj, "Established"),
 		prepared:    preparedOf(obj),
@@ -150,7 +149,7 @@ func definitionStatus(obj *unstructured.Unstructured, now time.Time, established
 	names, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "names")
 	status["acceptedNames"] = names
 	stored, _ := status["storedVersions"].([]any)
-	for _, v := range versionsOf(obj) {
+	for _, v := range apiserver.Versions(obj.Object) {
 		if v["storage"] == true && !slices.Contains(stored, v["name"]) {
 			stored = append(slices.Clip(stored), v["name"])
 		}
@@ -171,18 +170,6 @@ func definitionStatus(obj *unstructured.Unstructured, now time.Time, established
 	return status
 }
 
-func versionsOf(obj *unstructured.Unstructured) []map[string]any {
-	list, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "versions")
-	items, _ := list.([]any)
-	var out []map[string]any
-	for _, v := range items {
-		if m, ok := v.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // kind prepares a version of the defined kind at its first use.
 func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 	p := d.prepared
@@ -191,7 +178,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 	if k := p.kinds[gvk.Version]; k != nil {
 		return k, nil
 	}
-	for _, v := range versionsOf(d.obj) {
+	for _, v := range apiserver.Versions(d.obj.Object) {
 		if v["name"] != gvk.Version || v["served"] == false {
 			continue
 		}

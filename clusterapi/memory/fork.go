@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // fork is what a cluster with an [Options].Base knows about that.
@@ -243,7 +244,7 @@ func (c *Cluster) versions(gvk schema.GroupVersionKind) []schema.GroupVersionKin
 	names := []string{gvk.Version}
 	c.mu.RLock()
 	if d := c.crds[gvk.GroupKind()]; d != nil {
-		for _, v := range versionsOf(d.obj) {
+		for _, v := range apiserver.Versions(d.obj.Object) {
 			if name, ok := v["name"].(string); ok && v["served"] != false {
 				names = append(names, name)
 			}

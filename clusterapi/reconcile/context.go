@@ -131,12 +131,16 @@ func Each(ctx context.Context, limit, n int, f func(ctx context.Context, i int) 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
 	for i := range n {
+		ended := ctx.Err() != nil
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return panics.Isolate(func() error { return f(ctx, i) })
 		})
+		if ended { // which the last one reports
+			break
+		}
 	}
 	return group.Wait()
 }

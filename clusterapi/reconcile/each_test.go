@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,7 +23,7 @@ func TestEach(t *testing.T) {
 		}
 		cancel()
 		calls.Store(0)
-		if err := reconcile.Each(ctx, limit, 5, count); !errors.Is(err, context.Canceled) || calls.Load() != 0 {
+		if err := reconcile.Each(ctx, limit, math.MaxInt, count); !errors.Is(err, context.Canceled) || calls.Load() != 0 {
 			t.Errorf("limit %d: %v after %d calls, although the context has ended", limit, err, calls.Load())
 		}
 	}

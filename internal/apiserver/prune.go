@@ -18,6 +18,19 @@ func Kind(definition map[string]any) schema.GroupKind {
 	return schema.GroupKind{Group: g, Kind: k}
 }
 
+// Versions returns the versions of a CustomResourceDefinition, in its order; nil if absent.
+func Versions(definition map[string]any) []map[string]any {
+	spec, _ := definition["spec"].(map[string]any)
+	list, _ := spec["versions"].([]any)
+	var out []map[string]any
+	for _, v := range list {
+		if version, ok := v.(map[string]any); ok {
+			out = append(out, version)
+		}
+	}
+	return out
+}
+
 // Of returns the openAPIV3Schema of a served version of a CustomResourceDefinition.
 // It is nil if absent, or if the definition keeps all unknown fields.
 func Of(definition map[string]any, version string) map[string]any {
@@ -25,9 +38,8 @@ func Of(definition map[string]any, version string) map[string]any {
 	if spec["preserveUnknownFields"] == true {
 		return nil
 	}
-	versions, _ := spec["versions"].([]any)
-	for _, v := range versions {
-		if v, _ := v.(map[string]any); v["name"] == version && v["served"] != false {
+	for _, v := range Versions(definition) {
+		if v["name"] == version && v["served"] != false {
 			s, _ := v["schema"].(map[string]any)
 			tree, _ := s["openAPIV3Schema"].(map[string]any)
 			return tree

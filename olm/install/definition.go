@@ -64,12 +64,9 @@ func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.U
 // definitionVersions are the versions of a definition by name.
 func definitionVersions(u *unstructured.Unstructured) map[string]map[string]any {
 	out := map[string]map[string]any{}
-	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
-	for _, v := range list {
-		if m, ok := v.(map[string]any); ok {
-			if name, _ := m["name"].(string); name != "" {
-				out[name] = m
-			}
+	for _, v := range apiserver.Versions(u.Object) {
+		if name, _ := v["name"].(string); name != "" {
+			out[name] = v
 		}
 	}
 	return out

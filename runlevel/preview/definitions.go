@@ -5,14 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // versionsOf are the versions of a definition by name.
 func versionsOf(definition *unstructured.Unstructured) map[string]map[string]any {
 	out := make(map[string]map[string]any)
-	for _, v := range fieldchange.Versions(definition) {
+	for _, v := range apiserver.Versions(definition.Object) {
 		if name, _ := v["name"].(string); name != "" {
 			out[name] = v
 		}
