@@ -171,19 +171,9 @@ func (f *policyFile) decode(data []byte) error {
 	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
 		return err
 	}
-	documents := yamlv3.NewDecoder(bytes.NewReader(data))
-	for n := range 2 {
-		var document yamlv3.Node
-		err := documents.Decode(&document)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return fmt.Errorf("line %d: has more than one document, of which one would be ignored", document.Line)
-		}
+	documents, document := yamlv3.NewDecoder(bytes.NewReader(data)), yamlv3.Node{}
+	if documents.Decode(&document) == nil && documents.Decode(&document) != io.EOF {
+		return errors.New("it has more than one document, of which one would be ignored")
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
