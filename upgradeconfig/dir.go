@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"path"
 	"time"
 
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/internal/regular"
@@ -45,8 +48,9 @@ type policyFile struct {
 	UpgradeAt string `json:"upgradeAt"`
 	// State such as completed or cancelled takes the policy out; empty means
 	// scheduled.
-	State               string      `json:"state"`
-	DrainMinutes        int32       `json:"drainMinutes"`
+	State        string `json:"state"`
+	DrainMinutes int32  `json:"drainMinutes"`
+	// Type is OSD or ARO; empty means OSD.
 	Type                UpgradeType `json:"type"`
 	CapacityReservation bool        `json:"capacityReservation"`
 }
@@ -148,18 +152,35 @@ func (g GitDir) policy(name string) (p Policy, counts bool, err error) {
 	if len(data) > maxPolicyFileSize {
 		return p, false, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
 	}
-	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
+	var f policyFile
+	if err := f.decode(data); err != nil {
 		return p, false, err
 	}
-	f := policyFile{ID: path.Base(name), State: "scheduled", Type: OSD}
-	if err := yaml.UnmarshalStrict(data, &f); err != nil {
-		return p, false, err
-	}
+	f.ID = cmp.Or(f.ID, path.Base(name))
+	f.State = cmp.Or(f.State, "scheduled")
+	f.Type = cmp.Or(f.Type, OSD)
 	if isOut(f.State) {
 		return p, false, nil
 	}
 	p, err = f.policy()
 	return p, err == nil, err
+}
+
+// decode reads a document, which must be the only one, and have no other keys.
+func (f *policyFile) decode(data []byte) error {
+	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
+		return err
+	}
+	documents, document := yamlv3.NewDecoder(bytes.NewReader(data)), yamlv3.Node{}
+	if documents.Decode(&document) == nil && documents.Decode(&document) != io.EOF {
+		return errors.New("it has more than one document, of which one would be ignored")
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return err
+	}
+	unknown, err := json.UnmarshalStrict(asJSON, f)
+	return cmp.Or(err, errors.Join(unknown...))
 }
 
 func (f policyFile) policy() (Policy, error) {

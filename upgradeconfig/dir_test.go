@@ -21,7 +21,7 @@ func tree(files map[string]string) fstest.MapFS {
 func TestGitDir(t *testing.T) {
 	got := checktest.Must(GitDir{Dir: "clusters/a", Tree: tree(map[string]string{
 		".git/index":               "",
-		"clusters/a/late.yaml":     "version: 4.21.1\nupgradeAt: 2031-03-04T03:00:00Z\n",
+		"clusters/a/late.yaml":     "id: ''\nstate: ''\ntype: ''\nversion: 4.21.1\nupgradeAt: 2031-03-04T03:00:00Z\n",
 		"clusters/a/next.yml":      "id: p-7\nversion: 4.20.3\nchannelGroup: eus\nupgradeAt: 2031-02-04T03:00:00+01:00\ndrainMinutes: 45\ntype: ARO\ncapacityReservation: true\n",
 		"clusters/a/old.yaml":      "version: 4.20.1\nupgradeAt: 2031-01-04T03:00:00Z\nstate: Completed\n",
 		"clusters/a/idea.yaml":     "state: pending\n",
@@ -53,7 +53,9 @@ func TestGitDirFaults(t *testing.T) {
 		{"no directory", map[string]string{"x": ""}, "p: file does not exist"},
 		{"checkout under way", map[string]string{".git/index.lock": "", "p/a.yaml": fine}, "Git is changing the working tree"},
 		{"no YAML", map[string]string{"p/a.yaml": "version: ["}, "p/a.yaml: "},
-		{"unknown key", map[string]string{"p/a.yaml": fine + "upgradeat: x\n"}, "p/a.yaml: "},
+		{"unknown key", map[string]string{"p/a.yaml": fine + "upgradeat: x\n"}, `p/a.yaml: unknown field "upgradeat"`},
+		{"a second document", map[string]string{"p/a.yaml": "state: cancelled\n---\n" + fine}, "p/a.yaml: it has more than one document"},
+		{"a broken second document", map[string]string{"p/a.yaml": fine + "---\n["}, "p/a.yaml: it has more than one document"},
 		{"merge conflict", map[string]string{"p/a.yaml": "<<<<<<< HEAD\n" + fine + "=======\n>>>>>>> x\n"}, "p/a.yaml: "},
 		{"no time", map[string]string{"p/a.yaml": "version: 4.21.1\n"}, "p/a.yaml: upgradeAt: "},
 		{"no version at all", map[string]string{"p/a.yaml": "upgradeAt: 2031-03-04T03:00:00Z\n"}, "p/a.yaml: unable to determine channel"},

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"maps"
 	"path"
 	"slices"
+
+	"sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
@@ -116,17 +117,13 @@ func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	}
 }
 
-func decodeLine(line []byte) (Release, error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	var r Release
-	if err := d.Decode(&r); err != nil {
-		return r, errors.New(bounded.Text(err.Error(), bounded.MaxQuoted))
+func decodeLine(line []byte) (r Release, err error) {
+	unknown, err := json.UnmarshalStrict(line, &r)
+	err = cmp.Or(err, errors.Join(unknown...))
+	if err != nil {
+		err = errors.New(bounded.Text(err.Error(), bounded.MaxQuoted))
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return r, errors.New("there is more than one JSON value on the line")
-	}
-	return r, nil
+	return r, err
 }
 
 // Payloads is a source of releases whose images were extracted, each into a

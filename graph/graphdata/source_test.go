@@ -46,7 +46,7 @@ func TestLines(t *testing.T) {
 // TestLinesFaults: a line that is wrong costs its release alone.
 func TestLinesFaults(t *testing.T) {
 	files := fstest.MapFS{
-		"a": {Data: []byte("{\"version\": \"1.0.0\"}\n\nno JSON\n{\"verzion\": \"1.0.1\"}\n{} {}\n{\"metadata\": {\"a\": 1}}\n{\"version\": \"1.0.2\", \"source\": \"mine\"}")},
+		"a": {Data: []byte("{\"version\": \"1.0.0\"}\n\nno JSON\n{\"verzion\": \"1.0.1\"}\n{} {}\n{\"metadata\": {\"a\": 1}}\n{\"Version\": \"1.0.1\"}\n{\"next\": [], \"next\": []}\n{\"version\": \"1.0.2\", \"source\": \"mine\"}")},
 		"b": {Data: []byte("{\"version\": \"1.0.3\"}\n" + strings.Repeat(" ", 1<<20+1))},
 	}
 	releases, problems, err := graphdata.Collect(t.Context(), graphdata.Lines{FS: files, Name: "a"}, graphdata.Lines{FS: files, Name: "b"}, graphdata.Lines{FS: files, Name: "c"}, graphdata.List{{Version: "1.0.4"}})
@@ -55,9 +55,11 @@ func TestLinesFaults(t *testing.T) {
 	checktest.Same(t, want, releases)
 	faults := []string{
 		"a:3: invalid character 'o' in literal null (expecting 'u')",
-		`a:4: json: unknown field "verzion"`,
-		"a:5: there is more than one JSON value on the line",
+		`a:4: unknown field "verzion"`,
+		"a:5: invalid character '{' after top-level value",
 		"a:6: json: cannot unmarshal number into Go struct field Release.metadata of type string",
+		`a:7: unknown field "Version"`,
+		`a:8: duplicate field "next"`,
 		"b:2: more than 1048576 bytes of a line",
 		"c: open c: file does not exist",
 	}

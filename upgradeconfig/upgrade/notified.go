@@ -188,15 +188,14 @@ func (p *pass) isSilent(s upgradeconfig.State) bool { return s.ServiceLog() && !
 // provider. They spare the provider the repetition if the cluster does not know
 // yet, as a write failed.
 type sentStates struct {
-	uid     types.UID
-	version string
-	states  []upgradeconfig.State
+	of     upgradeID
+	states []upgradeconfig.State
 }
 
 // notify sends a notification, unless this process has sent it.
 func (p *pass) notify(ctx context.Context, s upgradeconfig.State, found []string) error {
-	if p.c.sent.uid != p.config.UID || p.c.sent.version != p.entry.Version {
-		p.c.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
+	if p.c.sent.of != p.id() {
+		p.c.sent = sentStates{of: p.id()}
 	}
 	if p.isSilent(s) || slices.Contains(p.c.sent.states, s) {
 		return nil

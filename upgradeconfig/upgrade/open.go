@@ -75,15 +75,17 @@ type upgradeID struct {
 	version string
 }
 
+func (p *pass) id() upgradeID { return upgradeID{p.config.UID, p.entry.Version} }
+
 // noteOpen stores that the upgrade is about to open something, once in each
 // process.
 func (p *pass) noteOpen(ctx context.Context) error {
-	id := upgradeID{p.config.UID, p.entry.Version}
+	id := p.id()
 	if p.c.open == id {
 		return nil
 	}
 	data, err := json.Marshal(openUpgrade{
-		Format: openFormat, Namespace: p.config.Namespace, Name: p.config.Name, UID: p.config.UID, Spec: p.config.Spec, StartTime: p.entry.StartTime,
+		Format: openFormat, Namespace: p.config.Namespace, Name: p.config.Name, UID: id.uid, Spec: p.config.Spec, StartTime: p.entry.StartTime,
 		At: metav1.NewMicroTime(p.c.now().UTC()),
 	})
 	if err != nil {
