@@ -48,10 +48,6 @@ func deprecatedAPIs(ctx context.Context, in *preconditions.Input) ([]preconditio
 	if err != nil {
 		return nil, err
 	}
-	from, err := currentAPIServer(ctx, in, current)
-	if err != nil {
-		return nil, err
-	}
 	to, ok := kubernetesMinor(in, in.Target, in.TargetPayload)
 	switch {
 	case !ok && in.Target == nil:
@@ -61,6 +57,13 @@ func deprecatedAPIs(ctx context.Context, in *preconditions.Input) ([]preconditio
 	}
 	counts, err := facts.List[apiserverv1.APIRequestCount](ctx, in.Reader, clusterapi.ListOptions{})
 	errs := []error{optionalAPI(err, "APIRequestCounts")}
+	if len(counts) == 0 {
+		return nil, errs[0]
+	}
+	from, err := currentAPIServer(ctx, in, current)
+	if err != nil {
+		return nil, errors.Join(errs[0], err)
+	}
 	var used []preconditions.Object
 	all := map[string]bool{}
 	for _, c := range counts {
