@@ -36,7 +36,7 @@ type RehearseOptions struct {
 	// DefaultTiming.
 	Timing Timing
 	// Runs is how many times to play the update, each with its own times from Timing;
-	// zero means 1.
+	// zero means 1. More than 10,000 are refused.
 	Runs int
 	// Seed decides all that is drawn at random: the same seed, the same rehearsal. Zero
 	// is a seed too.
@@ -162,6 +162,8 @@ func Rehearse(ctx context.Context, o RehearseOptions) (*Rehearsal, error) {
 	return s.summary(runs), nil
 }
 
+const maxRuns = 10_000
+
 // check returns what is wrong with the options.
 func (o *RehearseOptions) check() error {
 	if o.Reader == nil || o.From == nil || o.To == nil {
@@ -169,6 +171,9 @@ func (o *RehearseOptions) check() error {
 	}
 	if err := options.NonNegative(*o); err != nil {
 		return err
+	}
+	if o.Runs > maxRuns {
+		return fmt.Errorf("RehearseOptions.Runs is %d, more than %d", o.Runs, maxRuns)
 	}
 	for part, f := range o.Faults {
 		if kind, name, _ := strings.Cut(part, "/"); f.Kind == "" || name == "" || kind != "node" && kind != "operator" {

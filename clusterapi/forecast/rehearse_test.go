@@ -157,6 +157,7 @@ func TestRehearseOptions(t *testing.T) {
 		want   string
 	}{
 		{func(o *forecast.RehearseOptions) { o.To = nil }, "RehearseOptions need Reader, From and To"},
+		{func(o *forecast.RehearseOptions) { o.Runs = 10_001 }, "RehearseOptions.Runs is 10001, more than 10000"},
 		{func(o *forecast.RehearseOptions) { o.Runs = -1 }, "Runs"},
 		{func(o *forecast.RehearseOptions) { o.From = o.To }, "the cluster has last completed 4.14.1, RehearseOptions.From is 4.14.2"},
 		{func(o *forecast.RehearseOptions) { o.Nodes = map[string]int{"infra": 3} }, "RehearseOptions.Nodes[infra]"},
