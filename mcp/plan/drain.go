@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -110,8 +111,7 @@ func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 		return look{done: true}, nil, err
 	}
 	c, cordoned, busy := x.r.cordons[name], n.Spec.Unschedulable, updating(n)
-	ours := n.Annotations[annotationPlan] == x.r.plan.ID
-	if cordoned && !c.fresh && (ours || busy == "") {
+	if cordoned && !c.fresh && (busy == "" || x.r.hasCordoned(n)) {
 		return look{done: true}, n, nil
 	}
 	pool, full, err := x.v.full(n)
@@ -163,10 +163,18 @@ func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
 	if l.ours { // also if another runner wrote it
 		x.r.cordons[s.Args.Node] = cordon{fresh: true}
 	}
-	c, _, err := x.lookAtCordon(i, s.Args.Node)
+	c, n, err := x.lookAtCordon(i, s.Args.Node)
 	c.writes = l.writes
-	c.ours = l.ours
+	c.ours = l.ours || n != nil && x.r.hasCordoned(n) // a later state of the node
 	return c, err
+}
+
+// hasCordoned reports whether the plan has cordoned a node, as its mark on the node says.
+func (r *reconciler) hasCordoned(n *corev1.Node) bool {
+	var m mark
+	return n.Annotations[annotationPlan] == r.plan.ID &&
+		json.Unmarshal([]byte(n.Annotations[annotationBefore]), &m) == nil &&
+		m.Fields[pointer(pathUnschedulable)].Set == true
 }
 
 // updating returns why a node is left to its machine-config daemon: that is at work on it,
