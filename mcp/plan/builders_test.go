@@ -387,6 +387,14 @@ func TestBuilderProblems(t *testing.T) {
 		{"control plane, too far", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.1", "4.23.1"} }),
 			[]string{"version 4.22.1 is not 4.21: ", "version 4.23.1 is not 4.22: "}, nil},
 		{"control plane, in one step", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.3", version2} }), []string{"version 4.22.3 is not 4.21: ", "version 4.22.4 is not 4.22: "}, nil},
+		{"control plane, without recorded nodes", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			c.Nodes, c.Unknown = nil, []string{"Node"}
+		}), nil, []string{"not every Node of the cluster is recorded: the plan is made as if there were no others"}},
+		{"nodes that are not recorded", nodes(func(c *plan.Cluster, _ *plan.Plan) { c.Nodes, c.Unknown = nil, []string{"Node"} }),
+			[]string{"node w000 is not recorded"}, nil},
+		{"canary without a recorded ClusterVersion", canary(func(c *plan.Cluster, _ *plan.CanaryOptions) {
+			c.Version, c.Unknown = nil, []string{"ClusterVersion"}
+		}), []string{"the ClusterVersion is not recorded"}, nil},
 		{"control plane, compact", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Nodes = c.Nodes[:3] }),
 			[]string{"the cluster is compact: no pool but those of the control plane has a node"}, nil},
 		{"control plane to 5.2, with a kubelet that is behind", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {

@@ -41,7 +41,7 @@ func PlanNodes(c Cluster, p Plan) (_ Plan, warnings []string, err error) {
 func (b *builder) fit(name string) {
 	n := b.node[name]
 	if n == nil {
-		b.add("node %s does not exist", name)
+		b.add("node %s %s", name, b.c.lacks("Node"))
 		return
 	}
 	s := n.state
