@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -392,6 +393,9 @@ func TestBuilderProblems(t *testing.T) {
 		}), nil, []string{"not every Node of the cluster is recorded: the plan is made as if there were no others"}},
 		{"nodes that are not recorded", nodes(func(c *plan.Cluster, _ *plan.Plan) { c.Nodes, c.Unknown = nil, []string{"Node"} }),
 			[]string{"node w000 is not recorded"}, nil},
+		{"canary with a limit that all nodes fit into", canary(func(_ *plan.Cluster, o *plan.CanaryOptions) {
+			o.Sizes, o.MaxUnavailable, o.Window, o.NodeTime, o.SparePercent = nil, math.MaxInt, 3*time.Hour, time.Hour, 50
+		}), nil, nil},
 		{"canary without a recorded ClusterVersion", canary(func(c *plan.Cluster, _ *plan.CanaryOptions) {
 			c.Version, c.Unknown = nil, []string{"ClusterVersion"}
 		}), []string{"the ClusterVersion is not recorded"}, nil},

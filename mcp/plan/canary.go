@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -373,7 +374,7 @@ func (x *canary) build(groups []Group) {
 	for _, g := range groups {
 		limit := g.MaxUnavailable
 		if limit == nil {
-			limit = new(intstr.FromInt32(int32(x.o.MaxUnavailable)))
+			limit = new(intstr.FromInt32(int32(min(x.o.MaxUnavailable, math.MaxInt32))))
 		}
 		own := append(slices.Clone(roles), g.Pool)
 		x.b.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: own, MaxUnavailable: limit}})
