@@ -452,7 +452,10 @@ func TestBuilderProblems(t *testing.T) {
 			mcptest.Cordoned(&c.Nodes[4])
 			mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationState, mcp.StateWorking)(&c.Nodes[4])
 			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}})
-		}), []string{"node w000 is not available: it is Preparing", "node w001 is not available: it is Draining"}, nil},
+		}), []string{"node w000 is being updated: Preparing", "node w001 is being updated: Draining"}, nil},
+		{"nodes of which the daemon has failed", nodes(func(c *plan.Cluster, _ *plan.Plan) {
+			mcptest.State(mcp.StateDegraded)(&c.Nodes[3])
+		}), nil, nil},
 		{"nodes, a step without an action", nodes(func(_ *plan.Cluster, p *plan.Plan) { p.Steps = append(p.Steps, plan.Step{ID: "hook", Kind: plan.Hook}) }),
 			[]string{"steps[1] (hook): args.action is missing"}, nil},
 	} {
