@@ -38,7 +38,8 @@ type Limits struct {
 	// the documents that have some, all files together; 0: 16 MiB.
 	ExpandedSize int64
 	// TemplateSteps is what a template may cost: a step for every four bytes of its
-	// file, and for each time that a node of it may be executed; 0: 100,000.
+	// file, and each time that a node of it may be executed one step, and one more for
+	// every four bytes of the node's pipeline; 0: 100,000.
 	TemplateSteps int
 	// TemplateText is how many bytes of text the functions of a template
 	// (print, printf, html, ...) may make; 0: 64 KiB.

@@ -209,7 +209,8 @@ func (r *renderer) functions() template.FuncMap {
 	}
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
 		return func(args ...any) (string, error) {
-			return text(growth*r.sizeOf(args), func() string { return f(args...) })
+			bytes, _ := r.sizeOf(args)
+			return text(growth*bytes, func() string { return f(args...) })
 		}
 	}
 	return template.FuncMap{
@@ -219,26 +220,31 @@ func (r *renderer) functions() template.FuncMap {
 		"js":       joined(template.JSEscaper, 6),
 		"urlquery": joined(template.URLQueryEscaper, 3),
 		"printf": func(format string, args ...any) (string, error) {
-			return text(formattedSize(format, r.sizeOf(args)), func() string { return fmt.Sprintf(format, args...) })
+			bytes, texts := r.sizeOf(args)
+			return text(formattedSize(format, bytes, texts), func() string { return fmt.Sprintf(format, args...) })
 		},
 	}
 }
 
-// sizeOf returns how long the texts of values may be at most.
-func (r *renderer) sizeOf(values []any) int64 {
-	var n int64
+// sizeOf returns how long the texts of values may be at most, and how many they are: a
+// format writes each element of a map with its width.
+func (r *renderer) sizeOf(values []any) (bytes, texts int64) {
+	images := int64(len(r.data.Images))
 	for _, v := range values {
+		bytes += 64
+		texts++
 		switch v := v.(type) {
 		case string:
-			n += int64(len(v))
+			bytes += int64(len(v))
 		case map[string]string:
-			n += r.imageBytes
+			bytes += r.imageBytes
+			texts += 2 * images
 		case templateData:
-			n += r.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
+			bytes += r.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
+			texts += 2*images + 2
 		}
-		n += 64
 	}
-	return n
+	return bytes, texts
 }
 
 var (
@@ -249,18 +255,20 @@ var (
 
 // formattedSize returns how long the result of a format may be at most: a quoted or
 // hexadecimal text may be six times as long as its argument, a verb without an argument
-// eight times as long as itself, and a number may be a width.
-func formattedSize(format string, args int64) int64 {
+// ten times as long as itself, a verb that does not fit takes 16 bytes of each text, and a
+// number may be a width of each.
+func formattedSize(format string, bytes, texts int64) int64 {
+	const most = 1 << 40 // so that no sum overflows: nothing of it fits in memory
 	if anyWidth.MatchString(format) {
 		return math.MaxInt64
 	}
-	size := 8*int64(len(format)) + 6*args
+	size := 10*int64(len(format)) + 6*bytes + 16*texts
 	for _, number := range numbers.FindAllString(format, -1) {
-		width, err := strconv.ParseInt(number, 10, 32)
-		if err != nil {
+		width, err := strconv.ParseInt(number, 10, 21) // fmt takes no more than a million
+		if err != nil || size > most {
 			return math.MaxInt64
 		}
-		size += width
+		size += width * texts
 	}
 	return size
 }

@@ -115,6 +115,7 @@ func TestTemplateLimits(t *testing.T) {
 		{"doubling by html", "{{$x := \"&\"}}" + strings.Repeat("{{$x = html $x}}", 20000/16) + strings.Repeat("{{$x = js $x $x}}", 60), "TemplateText"},
 		{"doubling in a range", "{{$x := \"a\"}}{{range .Images}}{{$x = printf \"%s%s\" $x $x}}{{end}}", "TemplateText"},
 		{"a width", `{{printf "%1000000d" 1}}`, "TemplateText"},
+		{"a width of each image", `{{$x := printf "%10000v" .Images}}`, "TemplateText"},
 		{"a width that is an argument", `{{printf "%*d" 1000000 1}}`, "TemplateText"},
 		{"a precision", `{{printf "%.999999f" 1.5}}`, "TemplateText"},
 		{"a named argument", `{{printf "%[1]s%[1]s" .ReleaseImage}}`, "TemplateText"},

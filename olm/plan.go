@@ -320,7 +320,7 @@ func (n *NamespacePlan) write(b *strings.Builder) {
 	fmt.Fprintf(b, "Namespace %s:\n", n.Namespace)
 	for i, g := range n.Generations {
 		for _, u := range g.InProgress {
-			if i < len(n.Generations)-1 {
+			if i < len(n.Generations)-1 || n.Err != nil { // else it is among the remarks
 				fmt.Fprintf(b, "  %d: %s\n", i+1, u)
 			}
 		}

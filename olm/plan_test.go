@@ -154,6 +154,13 @@ Update of the cluster to OpenShift 4.19:
   possible after generation 1
 `
 	checktest.Same(t, want, planFor(t, "4.19", s).String())
+
+	// Generations that end early have no remarks, which would name it.
+	early := olm.NamespacePlan{Namespace: "ops", Err: errors.New("cycle"), Generations: []*olm.Generation{
+		{InProgress: []olm.InProgressUpdate{{Old: "a.v1", New: "a.v2"}}},
+	}}
+	text := (&olm.ClusterPlan{Namespaces: []olm.NamespacePlan{early}}).String()
+	checktest.Same(t, "Namespace ops:\n  1: update in progress: a.v2 replaces a.v1\n  failed: cycle\n", text)
 }
 
 // A plan changes neither snapshots nor itself.

@@ -79,8 +79,9 @@ func (s *Snapshot) ending(g *Generation) []InProgressUpdate {
 
 // Apply returns the snapshot as it is once a generation has been installed:
 // operators replaced and added, updates in progress at their end, Subscriptions at
-// what they got, and new Subscriptions created. The snapshot is not changed; its catalogs are shared.
-// The error is about properties of a bundle that cannot be written as JSON.
+// what they got, and new Subscriptions created. The snapshot is not changed; its
+// catalogs are shared. The error is about properties of a bundle that cannot be
+// written as JSON.
 func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 	leaving := map[string]bool{}
 	gets := map[string]string{} // by Subscription

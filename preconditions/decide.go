@@ -337,11 +337,12 @@ func operatorReason(check string) string {
 	return ""
 }
 
-// reports returns true if a finding of a check counts in a decision, so that the findings
-// whose cause it reports need not be repeated.
+// reports is true if a finding of a check counts in a decision, so that the findings whose
+// cause it reports need not be repeated.
 func (d Decision) reports(check string) bool {
+	isReporting := func(f Finding) bool { return isReporter(check, f) }
 	return slices.ContainsFunc(d.Results, func(r Result) bool {
-		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, func(f Finding) bool { return isReporter(check, f) })
+		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, isReporting)
 	})
 }
 

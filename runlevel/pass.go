@@ -107,7 +107,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	p.journal = newJournal(o.Observe, p.clock, tasks)
 	switch {
 	case o.API == nil && o.Wrap == nil:
-		return nil, errors.New("runlevel: neither an API nor an Applier to work on")
+		return nil, errors.New("runlevel: neither an API nor a Wrap that makes an Applier")
 	case o.API != nil:
 		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{

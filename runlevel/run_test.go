@@ -175,7 +175,7 @@ func TestRunRefusesBadOptions(t *testing.T) {
 		tasks []*manifest.Task
 		want  string
 	}{
-		"nothing to work on": {want: "neither an API nor an Applier"},
+		"nothing to work on": {want: "neither an API nor a Wrap"},
 		"precreating":        {o: Options{Wrap: apply.wrap, State: Precreating}, want: `no pass of state "Precreating"`},
 		"no steps":           {o: Options{Wrap: apply.wrap, Backoff: &Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
 		"workers":            {o: Options{Wrap: apply.wrap, Workers: -1}, want: "Options: Workers is negative: -1"},

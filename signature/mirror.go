@@ -164,7 +164,7 @@ func (s *mirrorStore) configMap(name string) (map[string][]byte, error) {
 
 // MapKeys returns the keys <prefix>-<decimal number> of a ConfigMap's data, in the order of
 // their numbers, which may have zeros in front; nil for none. For the signatures of a
-// digest, the prefix is its [DigestKey] with a hyphen.
+// digest, the prefix is what [DigestKey] joins by a hyphen.
 func MapKeys[T any](data map[string]T, prefix string) []string {
 	number := func(key string) string { return strings.TrimLeft(key[len(prefix)+1:], "0") }
 	var keys []string

@@ -171,8 +171,7 @@ func (f *policyFile) decode(data []byte) error {
 	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
 		return err
 	}
-	documents, document := yamlv3.NewDecoder(bytes.NewReader(data)), yamlv3.Node{}
-	if documents.Decode(&document) == nil && documents.Decode(&document) != io.EOF {
+	if hasMore(data) {
 		return errors.New("it has more than one document, of which one would be ignored")
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
@@ -181,6 +180,23 @@ func (f *policyFile) decode(data []byte) error {
 	}
 	unknown, err := json.UnmarshalStrict(asJSON, f)
 	return cmp.Or(err, errors.Join(unknown...))
+}
+
+// hasMore reports whether anything but empty documents follows the first one of a text.
+func hasMore(data []byte) bool {
+	var document yamlv3.Node
+	documents := yamlv3.NewDecoder(bytes.NewReader(data))
+	if documents.Decode(&document) != nil {
+		return false // which is the fault of the first
+	}
+	for {
+		switch err := documents.Decode(&document); {
+		case err == io.EOF:
+			return false
+		case err != nil, document.Content[0].Tag != "!!null":
+			return true
+		}
+	}
 }
 
 func (f policyFile) policy() (Policy, error) {

@@ -21,7 +21,7 @@ func tree(files map[string]string) fstest.MapFS {
 func TestGitDir(t *testing.T) {
 	got := checktest.Must(GitDir{Dir: "clusters/a", Tree: tree(map[string]string{
 		".git/index":               "",
-		"clusters/a/late.yaml":     "id: ''\nstate: ''\ntype: ''\nversion: 4.21.1\nupgradeAt: 2031-03-04T03:00:00Z\n",
+		"clusters/a/late.yaml":     "id: ''\nstate: ''\ntype: ''\nversion: 4.21.1\nupgradeAt: 2031-03-04T03:00:00Z\n---\n# nothing\n",
 		"clusters/a/next.yml":      "id: p-7\nversion: 4.20.3\nchannelGroup: eus\nupgradeAt: 2031-02-04T03:00:00+01:00\ndrainMinutes: 45\ntype: ARO\ncapacityReservation: true\n",
 		"clusters/a/old.yaml":      "version: 4.20.1\nupgradeAt: 2031-01-04T03:00:00Z\nstate: Completed\n",
 		"clusters/a/idea.yaml":     "state: pending\n",

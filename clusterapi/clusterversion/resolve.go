@@ -8,7 +8,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Outcome describes how a request for an update was answered.
@@ -52,7 +51,7 @@ const (
 // data.
 type ResolveOptions struct {
 	// History takes the image of a version that the history has, unless it is an update
-	// with known issues.
+	// with known issues that is not recommended.
 	History bool
 	// Accepted takes a conditional update where desiredUpdate.acceptRisks names all
 	// of its risks, or if it is recommended after all.
@@ -156,7 +155,7 @@ func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o 
 	case multi:
 	case at != nil && at.Release.Image != "" && (o.Conditional || o.Accepted && accepts(u, at)):
 		return resolved(cv, base, version, at.Release.Image, u.Force, RowAtRisk)
-	case o.History && at == nil && past != "":
+	case o.History && past != "" && (at == nil || isRecommended(at)):
 		return resolved(cv, base, version, past, u.Force, RowHistory)
 	}
 	stay.Outcome, stay.Row = NotFound, RowNotFound
@@ -209,10 +208,15 @@ func resolved(cv *configv1.ClusterVersion, base configv1.Release, version, image
 	return Resolution{Outcome: Resolved, Row: row, Release: r, Force: force}
 }
 
+// isRecommended reports whether no risk of a conditional update applies to the cluster.
+func isRecommended(c *configv1.ConditionalUpdate) bool {
+	return meta.IsStatusConditionTrue(c.Conditions, recommended)
+}
+
 // accepts reports whether a request accepts every risk of a conditional update, which
 // may be recommended by now.
 func accepts(u *configv1.Update, c *configv1.ConditionalUpdate) bool {
-	if r := meta.FindStatusCondition(c.Conditions, "Recommended"); r != nil && r.Status == metav1.ConditionTrue {
+	if isRecommended(c) {
 		return true
 	}
 	for _, risk := range c.Risks {

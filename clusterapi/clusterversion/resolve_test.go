@@ -53,6 +53,11 @@ func TestResolve(t *testing.T) {
 				cv.Status.History = history("4.2.0@A C, 4.2.3@D P, 4.1.9@Z C")
 			}, outcome: clusterversion.NotFound, want: "4.2.0@A",
 			why: "version 4.2.3 is not recommended for this cluster because of the risks R1, R2: to accept them, request it with its image D"},
+		{name: "recommended by now, and in the history", row: clusterversion.RowHistory, options: clusterversion.ResolveOptions{History: true},
+			change: func(cv *configv1.ClusterVersion) {
+				atRisk(metav1.ConditionTrue)(cv)
+				cv.Status.History = history("4.2.0@A C, 4.2.3@D P, 4.1.9@Z C")
+			}, outcome: clusterversion.Resolved, want: "4.2.3@D"},
 		{name: "nowhere", row: clusterversion.RowNotFound, change: request(configv1.Update{Version: "4.9.9"}), outcome: clusterversion.NotFound, want: "4.2.0@A", why: "version 4.9.9 is not an available update"},
 		{name: "conditional with image", row: clusterversion.RowImage, change: request(configv1.Update{Version: "4.2.3", Image: "D"}), outcome: clusterversion.Resolved, want: "4.2.3@D"},
 		{name: "only risks", row: clusterversion.RowNone, change: request(configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}), outcome: clusterversion.OwnRelease, want: "4.2.0@A"},

@@ -281,8 +281,11 @@ func lastProgress(ops operators, now, started time.Time) time.Time {
 			latest = p.LastTransitionTime.Time
 		}
 	}
-	if len(left) == 1 && left[0].Name == machineConfigOperator && hasCondition(left[0], configv1.OperatorProgressing, configv1.ConditionTrue) {
-		latest = openshift.FindCondition(left[0].Status.Conditions, configv1.OperatorProgressing).LastTransitionTime.Time
+	if len(left) == 1 && left[0].Name == machineConfigOperator {
+		p := openshift.FindCondition(left[0].Status.Conditions, configv1.OperatorProgressing)
+		if p != nil && p.Status == configv1.ConditionTrue {
+			latest = p.LastTransitionTime.Time
+		}
 	}
 	if !latest.After(started) {
 		return now

@@ -8,9 +8,9 @@ import (
 
 // Paths finds the k best paths without loops, the best first, by an order: by
 // [Safest] unless another is given. There may be fewer. Errors are those of
-// [Network.ShortestPath], or report an order that does not exist; k below 1 finds none. It costs about k times a search
-// where the edges that the policy allows form no cycle, and times the number of
-// nodes on a path where they do.
+// [Network.ShortestPath], or report an order that does not exist; k below 1 finds
+// none. It costs about k times a search where the edges that the policy allows form
+// no cycle, and times the number of nodes on a path where they do.
 func (n *Network) Paths(from, to string, k int, order Order, p Policy) ([]*Path, error) {
 	s, start, err := n.search(from, to, order, p)
 	if err != nil || k < 1 {

@@ -60,8 +60,9 @@ func SameMap(a, b map[string]any) bool {
 var seed = maphash.MakeSeed()
 
 // Hash returns the same number for JSON trees that are [Equal], in one process, and
-// different ones for others but for one chance in 2^64. Fields that skip reports true
-// for do not matter; nil skips none.
+// different ones for others but for one chance in 2^64. An integer that is only nearly
+// the float64 that Equal takes it for, which takes more than 53 bits, differs from that.
+// Fields that skip reports true for do not matter; nil skips none.
 func Hash(v any, skip func(field string) bool) uint64 {
 	type named struct {
 		name string

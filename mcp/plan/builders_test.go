@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -387,6 +388,17 @@ func TestBuilderProblems(t *testing.T) {
 		{"control plane, too far", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.1", "4.23.1"} }),
 			[]string{"version 4.22.1 is not 4.21: ", "version 4.23.1 is not 4.22: "}, nil},
 		{"control plane, in one step", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.3", version2} }), []string{"version 4.22.3 is not 4.21: ", "version 4.22.4 is not 4.22: "}, nil},
+		{"control plane, without recorded nodes", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			c.Nodes, c.Unknown = nil, []string{"Node"}
+		}), nil, []string{"not every Node of the cluster is recorded: the plan is made as if there were no others"}},
+		{"nodes that are not recorded", nodes(func(c *plan.Cluster, _ *plan.Plan) { c.Nodes, c.Unknown = nil, []string{"Node"} }),
+			[]string{"node w000 is not recorded"}, nil},
+		{"canary with a limit that all nodes fit into", canary(func(_ *plan.Cluster, o *plan.CanaryOptions) {
+			o.Sizes, o.MaxUnavailable, o.Window, o.NodeTime, o.SparePercent = nil, math.MaxInt, 3*time.Hour, time.Hour, 50
+		}), nil, nil},
+		{"canary without a recorded ClusterVersion", canary(func(c *plan.Cluster, _ *plan.CanaryOptions) {
+			c.Version, c.Unknown = nil, []string{"ClusterVersion"}
+		}), []string{"the ClusterVersion is not recorded"}, nil},
 		{"control plane, compact", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Nodes = c.Nodes[:3] }),
 			[]string{"the cluster is compact: no pool but those of the control plane has a node"}, nil},
 		{"control plane to 5.2, with a kubelet that is behind", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
@@ -440,7 +452,10 @@ func TestBuilderProblems(t *testing.T) {
 			mcptest.Cordoned(&c.Nodes[4])
 			mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationState, mcp.StateWorking)(&c.Nodes[4])
 			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}})
-		}), []string{"node w000 is not available: it is Preparing", "node w001 is not available: it is Draining"}, nil},
+		}), []string{"node w000 is being updated: Preparing", "node w001 is being updated: Draining"}, nil},
+		{"nodes of which the daemon has failed", nodes(func(c *plan.Cluster, _ *plan.Plan) {
+			mcptest.State(mcp.StateDegraded)(&c.Nodes[3])
+		}), nil, nil},
 		{"nodes, a step without an action", nodes(func(_ *plan.Cluster, p *plan.Plan) { p.Steps = append(p.Steps, plan.Step{ID: "hook", Kind: plan.Hook}) }),
 			[]string{"steps[1] (hook): args.action is missing"}, nil},
 	} {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -206,7 +207,7 @@ func (x *canary) sizes(n int) []int {
 		x.b.add("%w", shortWindow(window, nodeTime))
 		return nil
 	}
-	w := int(min(int64(window/nodeTime), int64(n))) * x.o.MaxUnavailable
+	w := int(min(int64(window/nodeTime), int64(n))) * min(x.o.MaxUnavailable, max(n, 1))
 	spare := x.o.SparePercent * n / 100
 	if spare == 0 {
 		x.b.warn("there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
@@ -238,6 +239,7 @@ func suffix(i int) string {
 
 func (x *canary) validateGroups(groups []Group) {
 	seen := map[string]string{}
+	labelled := x.labelled()
 	for _, g := range groups {
 		f := x.b.in("group " + bounded.Quote(g.Pool))
 		if texts := validation.IsDNS1123Subdomain(g.Pool); texts != nil {
@@ -245,7 +247,7 @@ func (x *canary) validateGroups(groups []Group) {
 		} else if texts := validation.IsQualifiedName(mcp.LabelNodeRolePrefix + g.Pool); texts != nil {
 			f.add("the name is no label: %s", strings.Join(texts, "; "))
 		}
-		x.validatePool(f, g)
+		x.validatePool(f, g, labelled[mcp.LabelNodeRolePrefix+g.Pool])
 		if g.MaxUnavailable != nil {
 			if err := validLimit(g.MaxUnavailable); err != nil {
 				f.add("%w", err)
@@ -261,7 +263,7 @@ func (x *canary) validateGroups(groups []Group) {
 		for _, n := range g.Nodes {
 			switch m := x.b.node[n]; {
 			case m == nil:
-				f.add("node %s does not exist", n)
+				f.add("node %s %s", n, x.b.c.lacks("Node"))
 			case m.pool != x.o.Pool:
 				f.add("node %s belongs to pool %q, not %s", n, m.pool, x.o.Pool)
 			}
@@ -281,15 +283,30 @@ func (x *canary) validateGroups(groups []Group) {
 	}
 }
 
+// labelled are the names of the nodes that have the label of a role, by label.
+func (x *canary) labelled() map[string][]string {
+	out := map[string][]string{}
+	for i := range x.b.c.Nodes {
+		n := &x.b.c.Nodes[i]
+		for label, value := range n.Labels {
+			if value == "" && strings.HasPrefix(label, mcp.LabelNodeRolePrefix) {
+				out[label] = append(out[label], n.Name)
+			}
+		}
+	}
+	return out
+}
+
 // validatePool requires that the pool of a group is new, and gets no nodes but the group's.
-func (x *canary) validatePool(f *faults, g Group) {
+// labelled are the nodes that have the label of its nodes.
+func (x *canary) validatePool(f *faults, g Group, labelled []string) {
 	if x.b.pools[g.Pool] != nil {
 		f.add("a pool of this name exists")
 		return
 	}
-	for _, n := range x.b.c.Nodes {
-		if role, is := n.Labels[mcp.LabelNodeRolePrefix+g.Pool]; is && role == "" && !slices.Contains(g.Nodes, n.Name) {
-			f.add("node %s has the label of its nodes already", n.Name)
+	for _, n := range labelled {
+		if !slices.Contains(g.Nodes, n) {
+			f.add("node %s has the label of its nodes already", n)
 		}
 	}
 }
@@ -357,7 +374,7 @@ func (x *canary) build(groups []Group) {
 	for _, g := range groups {
 		limit := g.MaxUnavailable
 		if limit == nil {
-			limit = new(intstr.FromInt32(int32(x.o.MaxUnavailable)))
+			limit = new(intstr.FromInt32(int32(min(x.o.MaxUnavailable, math.MaxInt32))))
 		}
 		own := append(slices.Clone(roles), g.Pool)
 		x.b.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: own, MaxUnavailable: limit}})

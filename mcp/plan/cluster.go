@@ -41,6 +41,17 @@ type Cluster struct {
 	Unknown []string
 }
 
+// isUnknown reports whether c may lack objects of a kind that the cluster has.
+func (c *Cluster) isUnknown(kind string) bool { return slices.Contains(c.Unknown, kind) }
+
+// lacks is what is wrong with an object of a kind that c does not have.
+func (c *Cluster) lacks(kind string) string {
+	if c.isUnknown(kind) {
+		return "is not recorded"
+	}
+	return "does not exist"
+}
+
 // ReadCluster reads what builders need. Its error joins those of the API; a kind that a
 // cluster does not have is none.
 func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
@@ -168,7 +179,7 @@ func (b *builder) atRest(pools ...string) {
 	for _, name := range pools {
 		p := b.pools[name]
 		if p == nil {
-			b.add("pool %s does not exist", name)
+			b.add("pool %s %s", name, b.c.lacks("MachineConfigPool"))
 			continue
 		}
 		if p.Spec.Paused {
@@ -199,7 +210,12 @@ func unavailable(s mcp.NodeState) string {
 
 // idle requires that the cluster is not being updated, and returns its version.
 func (b *builder) idle() string {
-	if b.c.Version == nil {
+	switch {
+	case b.c.Version != nil:
+	case b.c.isUnknown("ClusterVersion"):
+		b.add("the ClusterVersion is not recorded")
+		return ""
+	default:
 		b.add("the cluster has no ClusterVersion")
 		return ""
 	}

@@ -46,7 +46,7 @@ func PlanControlPlaneOnly(c Cluster, o ControlPlaneOnlyOptions) (p Plan, warning
 	pools := slices.DeleteFunc(b.compute(), func(p string) bool { return b.pools[p].Spec.Paused })
 	if len(pools) == 0 {
 		b.add("there is no pool besides those of the control plane that could be paused")
-	} else if !slices.ContainsFunc(b.compute(), func(p string) bool { return len(b.nodes[p]) > 0 }) {
+	} else if b.isCompact() {
 		b.add("the cluster is compact: no pool but those of the control plane has a node, and these are not paused")
 	}
 	b.atRest(slices.Concat(b.controlPlane(), pools)...)
@@ -66,6 +66,13 @@ func PlanControlPlaneOnly(c Cluster, o ControlPlaneOnlyOptions) (p Plan, warning
 		b.buildControlPlaneOnly(o, pools)
 	}
 	return b.plan(o.ID, kindControlPlaneOnly)
+}
+
+// isCompact reports whether all nodes are in pools of the control plane. If not every node
+// is recorded, that is not known.
+func (b *builder) isCompact() bool {
+	hasNodes := func(pool string) bool { return len(b.nodes[pool]) > 0 }
+	return !b.c.isUnknown("Node") && !slices.ContainsFunc(b.compute(), hasNodes)
 }
 
 // hops checks the versions, and returns the minor version of the cluster and those of the

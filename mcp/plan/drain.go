@@ -101,10 +101,9 @@ type cordon struct {
 const putBackAtMost = 30 * time.Second
 
 // lookAtCordon makes a node unschedulable when its pool may lose it and its machine-config
-// daemon is not at work on it. Another plan may have
-// found the same place at the same time: each looks again after its write, and puts the
-// node back if too many are down. It is done if the node is unschedulable, or does not
-// exist: then it is nil.
+// daemon is not at work on it. Another plan may have found the same place at the same time:
+// each looks again after its write, and puts the node back if too many are down. It is done
+// if the node is unschedulable and left to the plan, or does not exist: then it is nil.
 func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	n, err := x.v.node(name)
 	if err != nil || n == nil {

@@ -3,15 +3,13 @@ package plan
 import (
 	"cmp"
 	"slices"
-
-	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // PlanNodes completes a plan whose steps take nodes out of service, do something to them
-// and put them back. It refuses nodes that do not exist or are not available, and drains
-// that never end, warns of nodes that are cordoned already and of pods that block drains,
-// and adds the steps that pause MachineHealthChecks. A Version of 0 means [Format], and an
-// empty Kind means Custom.
+// and put them back. It refuses nodes that do not exist, are not ready or are being updated,
+// and drains that never end, warns of nodes that are cordoned already and of pods that block
+// drains, and adds the steps that pause MachineHealthChecks. A Version of 0 means [Format],
+// and an empty Kind means Custom.
 //
 // It costs O(n log n) for n nodes and steps. The error joins all that speaks against it.
 func PlanNodes(c Cluster, p Plan) (_ Plan, warnings []string, err error) {
@@ -41,7 +39,7 @@ func PlanNodes(c Cluster, p Plan) (_ Plan, warnings []string, err error) {
 func (b *builder) fit(name string) {
 	n := b.node[name]
 	if n == nil {
-		b.add("node %s does not exist", name)
+		b.add("node %s %s", name, b.c.lacks("Node"))
 		return
 	}
 	s := n.state
@@ -49,11 +47,10 @@ func (b *builder) fit(name string) {
 		b.warn("node %s is cordoned already, and stays so", name)
 		s.Unschedulable = false
 	}
-	switch {
-	case !s.Ready():
+	if !s.Ready() {
 		b.add("node %s is not available: %s", name, s.NotReadyText())
-	case s.Managed() && s.Unavailable():
-		phase, stuck := mcp.PhaseOf(n.state)
-		b.add("node %s is not available: it is %s", name, phase.In(stuck))
+	}
+	if why := updating(n.Node); why != "" {
+		b.add("%s", why)
 	}
 }

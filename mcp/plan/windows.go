@@ -139,7 +139,7 @@ func (b *builder) exist(pools ...string) {
 		p := b.pools[name]
 		switch {
 		case p == nil:
-			b.add("pool %s does not exist", name)
+			b.add("pool %s %s", name, b.c.lacks("MachineConfigPool"))
 			continue
 		case poolSays(p, "Degraded"):
 			b.add("%s", notUpdated(p))
