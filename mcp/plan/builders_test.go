@@ -309,7 +309,9 @@ func TestBuilderProblems(t *testing.T) {
 			[]string{"pool gpu does not exist", "the cluster has no ClusterVersion", "the groups have 3 nodes together, pool gpu has 0"}, nil},
 		{"canary of the control plane", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Pool = "master" }), []string{"pool master: the control plane has no canary"}, []string{"pool worker is not part of the plan: its nodes are updated with the cluster"}},
 		{"canary at the version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = version0 }), []string{"the cluster is at 4.20.3 already"}, nil},
-		{"canary of an older version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.20.2" }), []string{"version 4.20.2 is older than the cluster's, which is 4.20.3"}, nil},
+		{"canary of an older version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.19.20" }), []string{"version 4.19.20 is older than the cluster's, which is 4.20.3"}, nil},
+		{"canary of a version to roll back to", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.20.2" }), nil,
+			[]string{"version 4.20.2 is older than the cluster's, which is 4.20.3: only the version before that may be rolled back to"}},
 		{"canary of part of a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = "4.21" }), []string{`version "4.21": `}, nil},
 		{"canary that skips a version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Version = version2

@@ -225,9 +225,9 @@ func (b *builder) idle() string {
 	return desiredVersion(b.c.Version)
 }
 
-// leadsTo requires that the cluster is not being updated and that a version is later than
-// the cluster's, and supports the kubelets and the operating systems of its nodes. It
-// reports whether the version supports nodes from packages.
+// leadsTo requires that the cluster is not being updated and that a version is another one
+// than the cluster's, not of an earlier minor version, and supports the kubelets and the
+// operating systems of its nodes. It reports whether it supports nodes from packages.
 func (b *builder) leadsTo(to string) (packages bool) {
 	now := b.idle()
 	version(&b.faults, to)
@@ -241,8 +241,10 @@ func (b *builder) leadsTo(to string) (packages bool) {
 		switch minor := openshift.MinorOf(has); {
 		case now == to:
 			b.add("the cluster is at %s already", now)
-		case wanted.LessThan(has):
+		case minor.Above(next):
 			b.add("version %s is older than the cluster's, which is %s", to, now)
+		case wanted.LessThan(has):
+			b.warn("version %s is older than the cluster's, which is %s: only the version before that may be rolled back to", to, now)
 		case minor != next:
 			if !next.Follows(minor) {
 				b.warn("an update from %s to %s skips minor versions", now, to)
