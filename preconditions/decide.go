@@ -309,9 +309,10 @@ func isRepeated(check string, f Finding, message string) bool {
 	return false
 }
 
-// areRepeated reports whether a message has that of every ClusterOperator of a finding.
+// areRepeated reports whether a message has that of every ClusterOperator of a finding,
+// which names some.
 func areRepeated(operators Finding, message string) bool {
-	return !slices.ContainsFunc(operators.Objects, func(o Object) bool {
+	return len(operators.Objects) > 0 && !slices.ContainsFunc(operators.Objects, func(o Object) bool {
 		_, own, _ := strings.Cut(o.Note, ": ")
 		return own == "" || !strings.Contains(message, own)
 	})

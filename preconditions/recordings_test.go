@@ -139,6 +139,18 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// A finding that names no ClusterOperators repeats nothing.
+func TestRepeatsUnnamed(t *testing.T) {
+	cv := clusterVersion("4.18.5@A", channel("stable-4.19"), available("4.19.1"), history("4.18.5@A C"))
+	report := run(t, []preconditions.Check{
+		stub{name: "ClusterVersionUpgradeable", findings: []preconditions.Finding{finding(preconditions.Blocking, "R", "m")}},
+		stub{name: "ClusterOperators", findings: []preconditions.Finding{finding(preconditions.Blocking, "ClusterOperatorNotUpgradeable", "own")}},
+	}, input(reader(t, cv), cv, "4.19.1"))
+	for _, result := range report.Results {
+		checktest.Equal(t, "", result.Findings[0].RepeatOf, "%s repeats", result.Check)
+	}
+}
+
 // mustGather lays out parts of a recorded cluster as oc adm must-gather does.
 func mustGather(t *testing.T, name string, parts map[string]string) *clusterdump.Recording {
 	t.Helper()
