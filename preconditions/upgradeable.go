@@ -431,7 +431,9 @@ func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string)
 func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 	own, err := facts.ParseVersion(o.OwnVersion)
 	if err != nil {
-		return unknownRisk(sourceDeletions, fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err), facts.Docs)
+		return unknownRisk(
+			sourceDeletions, fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err), facts.Docs,
+		)
 	}
 	if o.Deletions == nil {
 		return nil, nil
@@ -449,7 +451,9 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	own, err := facts.ParseVersion(o.OwnVersion)
 	if err != nil {
-		return unknownRisk(sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), facts.Docs)
+		return unknownRisk(
+			sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), facts.Docs,
+		)
 	}
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
 	if clusterapi.IsMissing(err) {
@@ -457,7 +461,9 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	}
 	url := docsURL(own, conditionDocs)
 	if err != nil {
-		return unknownRisk(sourceOperators, fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err), url)
+		return unknownRisk(
+			sourceOperators, fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err), url,
+		)
 	}
 	slices.SortFunc(operators, func(a, b *configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
 	var risks []Risk

@@ -43,7 +43,9 @@ func clusterOperators(ctx context.Context, in *preconditions.Input) ([]precondit
 	}
 	const remedy = "Look at the conditions with: oc describe clusteroperator NAME"
 	var found findings
-	found.add(severity, "ClusterOperatorNotAvailable", "Cluster operators are not available", bad[configv1.OperatorAvailable], remedy)
+	found.add(
+		severity, "ClusterOperatorNotAvailable", "Cluster operators are not available", bad[configv1.OperatorAvailable], remedy,
+	)
 	found.add(severity, "ClusterOperatorDegraded", "Cluster operators are degraded", bad[configv1.OperatorDegraded], remedy)
 	if leavesMinor(in.Transition) {
 		found.add(preconditions.Blocking, "ClusterOperatorNotUpgradeable", "Cluster operators must not be updated to another minor version", bad[configv1.OperatorUpgradeable], remedy)
@@ -234,7 +236,9 @@ func operatorCompatibility(ctx context.Context, in *preconditions.Input) ([]prec
 		}
 	}
 	var found findings
-	found.add(preconditions.Blocking, "IncompatibleOperatorsInstalled", meaning, held, "Update these operators first, or remove them")
+	found.add(
+		preconditions.Blocking, "IncompatibleOperatorsInstalled", meaning, held, "Update these operators first, or remove them",
+	)
 	found.add(preconditions.Warning, "OperatorUpdatePending", "Updates of operators wait for approval", pending,
 		"Approve them first: oc -n NAMESPACE patch installplan NAME --type=merge -p '{\"spec\":{\"approved\":true}}'")
 	return found, facts.JoinErrors(err, plansErr, targetErr)
