@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -283,6 +287,58 @@ func TestCordonWaitsForDaemon(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stale is an API whose first write of a node takes effect and fails all the same, and
+// whose next two reads of that node are older.
+type stale struct {
+	clusterapi.ClusterAPI
+	old   *unstructured.Unstructured
+	reads int // that are still to return old
+	done  bool
+}
+
+func (s *stale) Update(
+	ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions,
+) (*unstructured.Unstructured, error) {
+	if u.GetKind() != "Node" || s.done {
+		return s.ClusterAPI.Update(ctx, u, o)
+	}
+	old, err := s.ClusterAPI.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.ClusterAPI.Update(ctx, u, o); err != nil {
+		return nil, err
+	}
+	s.old, s.reads, s.done = old, 2, true
+	return nil, errors.New("lost")
+}
+
+func (s *stale) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, error) {
+	if s.reads > 0 && gvk.Kind == "Node" {
+		s.reads--
+		return s.old, nil
+	}
+	return s.ClusterAPI.Get(ctx, gvk, key)
+}
+
+// A node that the plan has cordoned is its own, also if a read does not show it yet.
+func TestCordonSeenLate(t *testing.T) {
+	node, pool := mcptest.Worker("w0"), resting("worker")
+	w := alone(t, &node, &pool)
+	defer w.Close()
+	p := custom("p", plan.Step{ID: "a", Kind: plan.Cordon, Args: plan.Args{Node: "w0"}})
+	r := checktest.Get(plan.New(plan.Options{Plan: p, Observe: w.observe("")}))(t)
+	process := r.Process()
+	inner := process.New
+	process.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return inner(&stale{ClusterAPI: api}) }
+	w.Add(process)
+	w.pass(t, 10*time.Minute)
+	checktest.Equal(t, plan.StateFinished, r.Progress().State, "%q", w.log)
+	checktest.Equal(t, "Done", r.Progress().Steps["a"].State, "%q", w.log)
 }
 
 // Somebody uncordons a node while an action is under way: it is cordoned again, and
