@@ -138,7 +138,7 @@ func (c *cost) node(node parse.Node, times int) error {
 	case *parse.WithNode:
 		return c.branch(&node.BranchNode, times, times)
 	case *parse.RangeNode:
-		// A range over a field that is no map fails when it is executed: a newer payload
+		// Whether the field is a map shows when the template is executed: a newer payload
 		// may know more fields.
 		if !overField(node.Pipe) {
 			return c.refuse(node, "range "+node.Pipe.String(), "a payload's template may range over .Images only")
