@@ -23,7 +23,7 @@ type namespaces struct {
 }
 
 func namespacesOf(p *Payload) namespaces {
-	out := namespaces{sets.New[string](), sets.New[string](), sets.New[string]()}
+	out := namespaces{made: sets.New[string](), used: sets.New[string](), related: sets.New[string]()}
 	for _, m := range p.Manifests {
 		switch id := m.Identity(); {
 		case m.Deletes():
